@@ -1,0 +1,1 @@
+"""Exploration by self-chosen goals."""
