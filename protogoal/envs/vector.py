@@ -1,0 +1,115 @@
+"""What an actor needs of its environments: a batch that steps at once and resets itself (paper §5.4, "128 environments").
+
+N environments take one action each; each transition (s, a, r, s') comes back with its proto-goal bits b(s, a, s'), as the
+ids of the bits that are on (`active`, padded with -1). Bits are sparse in every domain here: eight of 1365 in Baba, a
+few words of a message in MiniHack. `protogoal.deep.act` is the caller; Baba, MiniHack and any Gymnasium vector
+environment adapt to it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Protocol
+
+import numpy as np
+
+Observation = dict[str, np.ndarray]
+"""Name → array [N, …]; the names and shapes are those of `BatchEnv.observation_spec`."""
+
+ObservationKind = Literal["planes", "characters", "vector", "active"]
+
+PAD = -1
+"""Fills the unused places of an array of active ids."""
+
+
+@dataclass(frozen=True)
+class ArraySpec:
+    """Shape, type and meaning of one part of an observation, without the batch axis.
+
+    planes: binary uint8 [C, H, W]. characters: uint8 or int16 [H, W] with values below `num_values`. vector: float32 [D].
+    active: int16 or int32 [L], ids below `num_values` of what is on in a long binary vector, padded with -1.
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    kind: ObservationKind
+    num_values: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dtype", np.dtype(self.dtype))
+        axes = {"planes": 3, "characters": 2, "vector": 1, "active": 1}
+        if self.kind not in axes:
+            raise ValueError(f"an observation's kind is one of {sorted(axes)}, not {self.kind!r}")
+        if len(self.shape) != axes[self.kind]:
+            raise ValueError(f"an observation of kind {self.kind!r} has {axes[self.kind]} axes, not shape {self.shape}")
+        if self.kind in ("characters", "active") and self.num_values < 1:
+            raise ValueError(f"an observation of kind {self.kind!r} needs num_values ≥ 1, not {self.num_values}")
+
+
+class BatchStep(NamedTuple):
+    """One transition of each of N environments. Arrays stay valid until the next call of `step`; copy what you keep.
+
+    Finished episodes are reset within the same step, so two states come back. `observation` and `active` are where the
+    next action is taken (the new episode's start after a reset); `final_observation` is s' of the transition and
+    `final_active` its bits b(s, a, s'). Where the episode goes on the two are equal (and may be the same array).
+    """
+
+    observation: Observation
+    active: np.ndarray  # int [N, L], padded with -1
+    final_observation: Observation
+    final_active: np.ndarray  # int [N, L], padded with -1
+    reward: np.ndarray  # float32 [N]
+    terminated: np.ndarray  # bool [N]: the environment ended the episode
+    truncated: np.ndarray  # bool [N]: a time limit cut it; never together with terminated
+
+
+class BatchEnv(Protocol):
+    """N copies of one environment, stepped together."""
+
+    num_envs: int
+    num_actions: int
+    num_bits: int
+    """B, the size of the proto-goal space; ids in `active` are below it."""
+    max_active: int
+    """L, the most bits that can be on at once."""
+    observation_spec: dict[str, ArraySpec]
+
+    def reset(self, seed: int | None = None) -> tuple[Observation, np.ndarray]:
+        """Starts all N episodes anew; returns (observation, active). With a seed, the whole future is reproducible."""
+        ...
+
+    def step(self, actions: np.ndarray) -> BatchStep:
+        """Takes one action in each environment (int [N], below num_actions)."""
+        ...
+
+    def get_state(self) -> dict[str, Any] | None:
+        """Arrays and plain values from which `set_state` goes on to the bit; None where the environment cannot."""
+        ...
+
+    def set_state(self, state: dict[str, Any]) -> tuple[Observation, np.ndarray]:
+        """Goes back to what `get_state` gave; returns (observation, active) like `reset`."""
+        ...
+
+    def close(self) -> None:
+        """Frees what the environments hold. Safe to call twice."""
+        ...
+
+
+def dense_bits(active: np.ndarray, num_bits: int) -> np.ndarray:
+    """Ids of active bits, int [..., L] padded with -1, as bool [..., B]."""
+    rows = active.reshape(-1, active.shape[-1])
+    bits = np.zeros((len(rows), num_bits + 1), dtype=bool)  # the last column takes the padding
+    bits[np.arange(len(rows))[:, None], rows] = True
+    return bits[:, :num_bits].reshape(*active.shape[:-1], num_bits)
+
+
+def active_ids(bits: np.ndarray, max_active: int) -> np.ndarray:
+    """Bits, bool [N, B], as ids of what is on, int32 [N, L] padded with -1. Refuses more than L bits in a row."""
+    row, bit = np.nonzero(bits)
+    on = np.bincount(row, minlength=len(bits))
+    if len(on) and on.max() > max_active:
+        raise ValueError(f"a transition has {on.max()} bits on; max_active allows {max_active}")
+    active = np.full((len(bits), max_active), PAD, dtype=np.int32)
+    place = np.arange(len(row)) - (np.cumsum(on) - on)[row]  # rank of each id within its row
+    active[row, place] = bit
+    return active
