@@ -1,9 +1,9 @@
-"""What an actor needs of its environments: a batch that steps at once and resets itself (paper §5.4, "128 environments").
+"""What an actor needs of its environments: a batch that steps at once and resets itself (paper §5.4).
 
-N environments take one action each; each transition (s, a, r, s') comes back with its proto-goal bits b(s, a, s'), as the
-ids of the bits that are on (`active`, padded with -1). Bits are sparse in every domain here: eight of 1365 in Baba, a
-few words of a message in MiniHack. `protogoal.deep.act` is the caller; Baba, MiniHack and any Gymnasium vector
-environment adapt to it.
+N environments take one action each; each transition (s, a, r, s') comes back with its proto-goal bits b(s, a, s'), as
+the ids of the bits that are on (`active`, padded with -1). Bits are sparse in every domain here: eight of 1365 in
+Baba, a few words of a message in MiniHack. `protogoal.deep.act` is the caller; Baba, MiniHack and any Gymnasium
+vector environment adapt to it.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ PAD = -1
 class ArraySpec:
     """Shape, type and meaning of one part of an observation, without the batch axis.
 
-    planes: binary uint8 [C, H, W]. characters: uint8 or int16 [H, W] with values below `num_values`. vector: float32 [D].
-    active: int16 or int32 [L], ids below `num_values` of what is on in a long binary vector, padded with -1.
+    planes: binary uint8 [C, H, W]. characters: uint8 or int16 [H, W] with values below `num_values`. vector: float32
+    [D]. active: int16 or int32 [L], ids below `num_values` of what is on in a long binary vector, padded with -1.
     """
 
     shape: tuple[int, ...]
