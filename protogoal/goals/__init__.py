@@ -1,0 +1,1 @@
+"""The proto-goal evaluator (paper §3–4)."""
