@@ -1,0 +1,99 @@
+"""What a run is made of: frozen dataclasses, the same on the command line (`--section.field value`) and in config.json.
+
+Sections are defined where they are used (`goals.evaluator.PGESettings`, `tabular.settings`, `deep.settings`); this file
+composes them and turns them into JSON and back. Named values of these classes are in `presets`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
+
+from protogoal.goals.evaluator import PGESettings
+from protogoal.tabular.settings import TabularSettings
+
+Config = TypeVar("Config")
+
+
+@dataclass(frozen=True)
+class TaxiSettings:
+    """SparseTaxi."""
+
+    any_put_down_ends: bool = True
+    """Any legal put-down at a depot ends the episode; off: only the right one does."""
+
+
+@dataclass(frozen=True)
+class TabularConfig:
+    """A run of a tabular agent on SparseTaxi."""
+
+    agent: Literal["protogoal", "qlearning"] = "protogoal"
+    """Algorithm 1, or plain Q-learning."""
+    env: TaxiSettings = field(default_factory=TaxiSettings)
+    """The environment."""
+    learning: TabularSettings = field(default_factory=TabularSettings)
+    """How the tables are learned."""
+    pge: PGESettings = field(default_factory=PGESettings)
+    """The proto-goal evaluator."""
+    steps: int = 300_000
+    """Environment steps in all."""
+    seed: int = 0
+    """Everything random follows from it."""
+
+    def __post_init__(self) -> None:
+        check_at_least(self, steps=1, seed=0)
+
+
+def check_at_least(config: Any, **least: int) -> None:
+    """Raise a ValueError naming the first field that lies below its least value."""
+    for name, low in least.items():
+        if getattr(config, name) < low:
+            raise ValueError(f"{name} must be at least {low}, got {getattr(config, name)}")
+
+
+def to_dict(config: Any) -> dict[str, Any]:
+    """A configuration as nested JSON-able values."""
+    return dataclasses.asdict(config)
+
+
+def from_dict(cls: type[Config], values: dict[str, Any], path: str = "") -> Config:
+    """The inverse of `to_dict`; a ValueError names a field that is unknown or of the wrong type."""
+    hints = typing.get_type_hints(cls)
+    names = {f.name for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
+    unknown = sorted(set(values) - names)
+    if unknown:
+        raise ValueError(f"unknown field {path}{unknown[0]}; allowed are {', '.join(sorted(names))}")
+    return cls(**{name: _convert(hints[name], value, f"{path}{name}") for name, value in values.items()})
+
+
+def _convert(hint: Any, value: Any, path: str) -> Any:
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if dataclasses.is_dataclass(hint):
+        if not isinstance(value, dict):
+            raise ValueError(f"{path} must be a group of fields, got {value!r}")
+        return from_dict(hint, value, f"{path}.")  # type: ignore[arg-type]
+    if origin in (typing.Union, types.UnionType):
+        if value is None and type(None) in arguments:
+            return None
+        errors = []
+        for option in arguments:
+            try:
+                return _convert(option, value, path)
+            except ValueError as error:
+                errors.append(error)
+        raise errors[0]
+    if origin is Literal:
+        if value not in arguments:
+            raise ValueError(f"{path} must be one of {', '.join(map(str, arguments))}, got {value!r}")
+        return value
+    if origin is tuple:
+        kinds = arguments[:1] * len(value) if len(arguments) == 2 and arguments[1] is ... else arguments
+        return tuple(_convert(kind, item, path) for kind, item in zip(kinds, value, strict=True))
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if isinstance(hint, type) and (not isinstance(value, hint) or (hint is int and isinstance(value, bool))):
+        raise ValueError(f"{path} must be {hint.__name__}, got {value!r}")
+    return value

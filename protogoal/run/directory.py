@@ -1,0 +1,116 @@
+"""The files of a run: config.json, run.db, checkpoints/, weights.safetensors, report.html.
+
+config.json is written first, to a temporary name and renamed, so that a directory either is a run or is not.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from protogoal import config as configuration
+
+FORMAT = 1  # of config.json
+
+
+@dataclass(frozen=True)
+class RunDirectory:
+    """A run on disk: where it lies, the preset it came from, and its configuration."""
+
+    path: Path
+    preset: str
+    config: Any
+
+    @property
+    def database(self) -> Path:
+        return self.path / "run.db"
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.path / "checkpoints"
+
+    @property
+    def weights(self) -> Path:
+        return self.path / "weights.safetensors"
+
+    @property
+    def report(self) -> Path:
+        return self.path / "report.html"
+
+    @staticmethod
+    def create(path: Path, preset: str, config: Any) -> RunDirectory:
+        """A new run; refuses a directory that holds anything."""
+        path = Path(path)
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise ValueError(f"{path} is in use already; name another with --run, or go on with: protogoal resume {path}")
+        record = {"format": FORMAT, "preset": preset, "class": type(config).__name__,
+                  "config": configuration.to_dict(config), "versions": versions(), "commit": commit()}
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            write_text(path / "config.json", json.dumps(record, indent=1))
+        except OSError as error:
+            raise ValueError(f"cannot write to {path}: {error.strerror}") from None
+        return RunDirectory(path, preset, config)
+
+    @staticmethod
+    def open(path: Path) -> RunDirectory:
+        """An existing run; a ValueError says in one line why it is none."""
+        path = Path(path)
+        file = path / "config.json"
+        if not file.is_file():
+            raise ValueError(f"{path} is not a run: it has no config.json")
+        try:
+            record = json.loads(file.read_text())
+            cls = config_class(record["class"])
+            if record["format"] != FORMAT:
+                raise ValueError(f"{file} has format {record['format']}, this version reads format {FORMAT}")
+            return RunDirectory(path, record["preset"], configuration.from_dict(cls, record["config"]))
+        except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError):
+            raise ValueError(f"{file} is damaged: it is not the configuration of a run") from None
+
+
+def config_class(name: str) -> Any:
+    """The configuration class of that name."""
+    classes = {c.__name__: c for c in vars(configuration).values() if isinstance(c, type) and c.__name__.endswith("Config")}
+    if name not in classes:
+        raise ValueError(f"unknown kind of run {name!r}; known are {', '.join(sorted(classes))}")
+    return classes[name]
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file so that it is there whole or not at all."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_text(text)
+    temporary.replace(path)
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of the packages that results depend on."""
+    found = {"python": platform.python_version()}
+    for name in ("protogoal", "numpy", "numba", "scipy", "gymnasium", "torch", "nle", "minihack", "ray"):
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def commit() -> str | None:
+    """The commit of the source checkout, with + where it has uncommitted changes; None for an installed package."""
+    root = Path(__file__).resolve().parents[2]
+    if not (root / ".git").exists():
+        return None
+
+    def git(*arguments: str) -> str:
+        return subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, check=True).stdout.strip()
+
+    try:
+        return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", "--untracked-files=no") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return None
