@@ -94,7 +94,7 @@ class ProtoGoalEvaluator:
         self.settings = settings or PGESettings()
         self.table = GoalTable(self.num_bits, self.num_bits + self.settings.max_goals, self.settings.max_members)
         self.goal_set = GoalSet.empty()
-        self.values = SeekAvoid.unknown(self.num_bits)
+        self.values = _scatter(None, np.empty(0, np.int64), self.num_bits)
         self.verdict: NDArray[np.int8] = np.full(self.num_bits, plausibility.Verdict.UNOBSERVED, np.int8)
         self._rng = np.random.default_rng(seed)
         self._seed = seed
@@ -112,11 +112,16 @@ class ProtoGoalEvaluator:
     # --- refresh --------------------------------------------------------------------------------------------------
 
     def refresh(self, batch: TransitionBatch) -> GoalSet:
-        """Judge every goal on a batch from replay, draw K of the plausible ones, recombine; publishes a new goal set."""
+        """Judge every goal on a batch from replay, draw K of the plausible ones, recombine; publishes a new goal set.
+
+        # DEVIATION(D5): the paper says that any pair of mastered goals is joined; a pair is drawn from the mastered goals
+        # that are plausible now, so that nothing pruned is built upon.
+        """
         packed = self.table.attained_packed(batch.bits)
         observed = np.flatnonzero(self.table.count > 0)  # the others are pruned whatever their values
-        some = seek_avoid_values(batch, packed[observed], self.num_actions, self.settings.estimator, self._seed)
-        return self.refresh_values(some.scatter(observed, self.table.size))
+        some = seek_avoid_values(batch, packed[observed], self.num_actions, self.settings.estimator,
+                                 np.random.default_rng(self._seed))  # the same projections at every refresh
+        return self.refresh_values(_scatter(some, observed, self.table.size))
 
     def refresh_values(self, values: SeekAvoid) -> GoalSet:
         """The same with seek and avoid values known already, [G], as a tabular agent has them."""
@@ -142,7 +147,7 @@ class ProtoGoalEvaluator:
         new = self.table.size - len(self.verdict)
         if new:
             self.verdict = np.append(self.verdict, np.full(new, plausibility.Verdict.UNOBSERVED, np.int8))
-            self.values = self.values.scatter(np.arange(len(self.values.hits)), self.table.size)
+            self.values = _scatter(self.values, np.arange(len(self.values.hits)), self.table.size)
 
     # --- goals ----------------------------------------------------------------------------------------------------
 
@@ -158,19 +163,17 @@ class ProtoGoalEvaluator:
         `values` is V(s, g) for every goal of `goal_set`, [n, k], or a function that gives it for candidates only, see
         `selection.Values`. `bits` [n, B] are the states' own, so that nothing attained already is offered.
         """
-        if not callable(values):
+        lookup: Values
+        if callable(values):
+            if bits is None:
+                raise ValueError("a function of values needs the states' bits, [n, B], to know how many states there are")
+            n, lookup = len(np.asarray(bits)), values
+        else:
             matrix = np.atleast_2d(np.asarray(values, np.float64))
             if matrix.shape[1] != len(self.goal_set):
                 raise ValueError(f"values must have one column for each of the {len(self.goal_set)} goals on offer, "
                                  f"got shape {matrix.shape}")
-            n = len(matrix)
-
-            def lookup(rows: NDArray[np.int64], positions: NDArray[np.int64]) -> NDArray[np.float64]:
-                return np.take_along_axis(matrix[rows], positions, 1)
-        else:
-            if bits is None:
-                raise ValueError("a function of values needs the states' bits, [n, B], to know how many states there are")
-            n, lookup = len(np.asarray(bits)), values
+            n, lookup = len(matrix), lambda rows, positions: np.take_along_axis(matrix[rows], positions, 1)
         state_bits = np.zeros((n, self.num_bits), np.bool_) if bits is None else self.table.check_bits(bits)
         s = self.settings
         return select(self.goal_set, lookup, state_bits, rng, num_candidates=s.num_candidates, p_task=s.p_task,
@@ -243,3 +246,14 @@ class ProtoGoalEvaluator:
         self._seed = int(state["seed"])
         if self.space:
             self.space.load_state_dict(state["space"])
+
+
+def _scatter(some: SeekAvoid | None, goals: NDArray[np.int64], size: int) -> SeekAvoid:
+    """Values of some goals put in their places among all; nothing is known (NaN, no hits) of the rest."""
+    columns = [np.full(size, np.nan) for _ in range(3)]
+    hits = np.zeros(size, np.int64)
+    if some is not None:
+        for column, known in zip(columns, (some.seek_max, some.seek_mean, some.avoid_mean), strict=True):
+            column[goals] = known
+        hits[goals] = some.hits
+    return SeekAvoid(columns[0], columns[1], columns[2], hits)

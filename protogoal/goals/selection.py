@@ -78,7 +78,8 @@ def draw_candidates(goals: GoalSet, n: int, m: int, rng: np.random.Generator) ->
     low, high = cumulative[edges[b]], cumulative[edges[b + 1]]  # [n]
     points = low[:, None] + rng.random((n, m)) * (high - low)[:, None]
     positions = np.searchsorted(cumulative, points, side="right") - 1
-    return np.clip(positions, edges[b][:, None], edges[b + 1][:, None] - 1)
+    clipped: Ints = np.clip(positions, edges[b][:, None], edges[b + 1][:, None] - 1)
+    return clipped
 
 
 def select(

@@ -64,7 +64,7 @@ class ProtoGoalSpace(ABC):
         """What the space has learned (a vocabulary), as JSON-able values; {} where there is nothing."""
         return {}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:  # noqa: B027 (most spaces learn nothing)
         """Take back what `state_dict` gave."""
 
 
@@ -237,7 +237,7 @@ class CounterThresholds(ProtoGoalSpace):
         return f"{self.kind(i)} ≥ {self._threshold[i]:g}"
 
     def kind(self, i: int) -> str:
-        return list(self.thresholds)[self._index[i]]
+        return list(self.thresholds)[int(self._index[i])]
 
 
 class NamedCallables(ProtoGoalSpace):

@@ -72,7 +72,7 @@ class GoalTable:
 
     def find(self, bits: Sequence[int]) -> int | None:
         """The id of the goal with exactly these bits, or None."""
-        key = tuple(sorted(set(int(i) for i in bits)))
+        key = tuple(sorted({int(i) for i in bits}))
         return key[0] if len(key) == 1 else self._id_of.get(key)
 
     @property
@@ -237,7 +237,7 @@ def _and_members(columns: Packed, members: NDArray[np.int32], out: Packed) -> No
 
 
 @nb.njit(cache=True)
-def popcount(word: np.uint64) -> int:
+def popcount(word: np.uint64) -> np.int64:
     """Number of bits that are on in a 64-bit word."""
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
     word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
