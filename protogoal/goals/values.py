@@ -1,0 +1,174 @@
+"""Seek and avoid values of many goals at once, from one batch of transitions (paper §4.1).
+
+A goal g has the cumulant +b_g (seek) or −b_g (avoid) and the continuation γ(1 − b_g). Two estimators stand behind one
+function: `lspi` is the paper's, `crossfit` the robust default (docs/controllability.md says why). `plausibility.py` turns
+the values into verdicts; the evaluator calls both at every refresh.
+
+Legend: n transitions, D observation size, K features, A actions, B proto-goals, G goals, W = ⌈n/64⌉ words.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from protogoal.goals.crossfit import crossfit_values
+from protogoal.goals.features import observation_features
+from protogoal.goals.lspi import lspi_values
+from protogoal.goals.table import popcount, unpack_columns
+
+Method = Literal["crossfit", "lspi"]
+
+
+@dataclass(frozen=True)
+class TransitionBatch:
+    """Transitions (s, a, s') as drawn from replay. Truncations need no mark: values bootstrap through them."""
+
+    observation: NDArray[np.generic]  # [n, D], any real dtype
+    action: NDArray[np.integer]  # [n]
+    next_observation: NDArray[np.generic]  # [n, D]
+    terminated: NDArray[np.bool_]  # [n], the environment ended here
+    bits: NDArray[np.bool_]  # [n, B], the proto-goals of each transition
+
+    def __post_init__(self) -> None:
+        n = len(self.observation)
+        if n == 0:
+            raise ValueError("the batch is empty, must hold at least one transition")
+        if self.observation.ndim != 2 or self.next_observation.shape != self.observation.shape:
+            raise ValueError(
+                f"observation {self.observation.shape} and next_observation {self.next_observation.shape} "
+                "must both be [n, D]"
+            )
+        for name in ("action", "terminated"):
+            if getattr(self, name).shape != (n,):
+                raise ValueError(f"{name} has shape {getattr(self, name).shape}, must be ({n},)")
+        if self.bits.ndim != 2 or len(self.bits) != n:
+            raise ValueError(f"bits has shape {self.bits.shape}, must be [{n}, B]")
+        for name in ("observation", "next_observation"):
+            if not np.isfinite(getattr(self, name)).all():
+                raise ValueError(f"{name} has NaN or infinite entries, must be finite")
+
+
+@dataclass(frozen=True)
+class SeekAvoid:
+    """What the batch says about every goal. NaN where it says nothing."""
+
+    seek_max: NDArray[np.float64]  # [G], max_s V_seek(s, g)
+    seek_mean: NDArray[np.float64]  # [G], mean_s V_seek(s, g): the timescale h(g)
+    avoid_mean: NDArray[np.float64]  # [G], mean_s V_avoid(s, g), in [−1, 0]
+    hits: NDArray[np.int64]  # [G], transitions of the batch that attain g
+
+    @property
+    def controllability(self) -> NDArray[np.float64]:
+        """mean_s [V_seek(s, g) + V_avoid(s, g)], [G]."""
+        return self.seek_mean + self.avoid_mean
+
+    @staticmethod
+    def unknown(size: int) -> "SeekAvoid":
+        """No values for any of `size` goals."""
+        return SeekAvoid(*(np.full(size, np.nan) for _ in range(3)), np.zeros(size, np.int64))
+
+    def scatter(self, goals: NDArray[np.integer], size: int) -> "SeekAvoid":
+        """These values as those of the given goals, [G], among `size`; the others are unknown."""
+        whole = SeekAvoid.unknown(size)
+        for name in ("seek_max", "seek_mean", "avoid_mean", "hits"):
+            getattr(whole, name)[goals] = getattr(self, name)
+        return whole
+
+
+@dataclass(frozen=True)
+class EstimatorSettings:
+    """How seek and avoid values are estimated. Where the paper gives a number (Table 2), it is the default."""
+
+    method: Method = "crossfit"
+    projections: int = 32  # random projections of the observation, used when it is larger than `whole_up_to`
+    whole_up_to: int = 1024  # observations of at most this size are used as they are
+    discount: float = 0.95
+    policy_iterations: int = 2  # lspi: LSTDQ solves, the first for the uniform policy
+    ridge: float = 0.1
+    action_ridge: float = 1.0  # crossfit: ridge of what an action adds
+    iterations: int = 15  # crossfit: steps of value iteration
+    goals_at_once: int = 256  # goals in one chunk; bounds the memory
+
+    def __post_init__(self) -> None:
+        if self.method not in ("crossfit", "lspi"):
+            raise ValueError(f"method is {self.method!r}, must be 'crossfit' or 'lspi'")
+        if not 0.0 <= self.discount < 1.0:
+            raise ValueError(f"discount is {self.discount}, must be in [0, 1)")
+        for name in ("projections", "policy_iterations", "iterations", "goals_at_once"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} is {getattr(self, name)}, must be at least 1")
+        if self.whole_up_to < 0:
+            raise ValueError(f"whole_up_to is {self.whole_up_to}, must be at least 0")
+        for name in ("ridge", "action_ridge"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name} is {getattr(self, name)}, must be positive")
+
+
+def seek_avoid_values(
+    batch: TransitionBatch,
+    attained_packed: NDArray[np.uint64],
+    num_actions: int,
+    settings: EstimatorSettings,
+    seed: int,
+) -> SeekAvoid:
+    """Returns seek and avoid values of all goals.
+
+    `attained_packed` is uint64[G, W]: bit t % 64 of word t // 64 says whether transition t attains the goal. Goals
+    attained on the same transitions have the same values and are solved once. Goals that the batch never attains get
+    NaN. `seed` fixes the projections and the folds.
+    """
+    rng = np.random.default_rng(seed)
+    n = len(batch.action)
+    words = (n + 63) // 64
+    if attained_packed.ndim != 2 or attained_packed.shape[1] != words or attained_packed.dtype != np.uint64:
+        raise ValueError(
+            f"attained_packed is {attained_packed.dtype}{list(attained_packed.shape)}, "
+            f"must be uint64[G, {words}] for {n} transitions"
+        )
+    if batch.action.min() < 0 or batch.action.max() >= num_actions:
+        low, high = batch.action.min(), batch.action.max()
+        raise ValueError(f"actions reach from {low} to {high}, must be in [0, {num_actions})")
+    key, hits = _digest(np.ascontiguousarray(attained_packed))
+    _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
+    seek_max = np.full(len(first), np.nan)
+    seek_mean = np.full(len(first), np.nan)
+    avoid_mean = np.full(len(first), np.nan)
+    solved = np.flatnonzero(hits[first] > 0)  # the distinct columns that are attained at all
+    features, next_features = observation_features(batch.observation, batch.next_observation, settings, rng)
+    for start in range(0, len(solved), settings.goals_at_once):
+        chunk = solved[start : start + settings.goals_at_once]
+        attained = unpack_columns(attained_packed[first[chunk]], n)
+        if settings.method == "lspi":
+            values = lspi_values(
+                features, batch.action, next_features, batch.terminated, attained, num_actions,
+                settings.discount, settings.policy_iterations, settings.ridge,
+            )  # fmt: skip
+        else:
+            values = crossfit_values(
+                features, batch.action, next_features, batch.terminated, attained, num_actions,
+                settings.discount, settings.iterations, settings.ridge, settings.action_ridge, np.random.default_rng(seed),
+            )  # fmt: skip
+        seek_max[chunk], seek_mean[chunk], avoid_mean[chunk] = values
+    return SeekAvoid(seek_max[inverse], seek_mean[inverse], avoid_mean[inverse], hits)
+
+
+@njit(cache=True)
+def _digest(packed):  # type: ignore[no-untyped-def]
+    """A 64-bit hash of each row, and the number of ones in it."""
+    goals, words = packed.shape
+    key = np.empty(goals, np.uint64)
+    hits = np.empty(goals, np.int64)
+    for g in range(goals):
+        h = np.uint64(0x9E3779B97F4A7C15)
+        ones = 0
+        for w in range(words):
+            x = packed[g, w]
+            h = (h ^ x) * np.uint64(0xFF51AFD7ED558CCD)
+            h ^= h >> np.uint64(32)
+            ones += popcount(x)
+        key[g] = h
+        hits[g] = ones
+    return key, hits
