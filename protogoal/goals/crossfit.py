@@ -34,7 +34,8 @@ def crossfit_values(
     def action_values(z: Floats, w: Floats) -> Floats:
         shared = z @ w[:k]
         effects = np.einsum("nk,akg->nag", z, w[k:].reshape(num_actions, k, goals))
-        return shared[:, None] + effects - effects.mean(axis=1, keepdims=True)
+        q: Floats = shared[:, None] + effects - effects.mean(axis=1, keepdims=True)
+        return q
 
     def value(z: Floats, chooser: Floats, judge: Floats, sign: int) -> Floats:
         best = action_values(z, chooser).argmax(axis=1)

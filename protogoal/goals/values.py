@@ -68,7 +68,8 @@ class SeekAvoid:
     @staticmethod
     def unknown(size: int) -> "SeekAvoid":
         """No values for any of `size` goals."""
-        return SeekAvoid(*(np.full(size, np.nan) for _ in range(3)), np.zeros(size, np.int64))
+        nan = np.full(size, np.nan)
+        return SeekAvoid(nan, nan.copy(), nan.copy(), np.zeros(size, np.int64))
 
     def scatter(self, goals: NDArray[np.integer], size: int) -> "SeekAvoid":
         """These values as those of the given goals, [G], among `size`; the others are unknown."""
@@ -112,15 +113,16 @@ def seek_avoid_values(
     attained_packed: NDArray[np.uint64],
     num_actions: int,
     settings: EstimatorSettings,
-    seed: int,
+    rng: np.random.Generator | int,
 ) -> SeekAvoid:
     """Returns seek and avoid values of all goals.
 
     `attained_packed` is uint64[G, W]: bit t % 64 of word t // 64 says whether transition t attains the goal. Goals
     attained on the same transitions have the same values and are solved once. Goals that the batch never attains get
-    NaN. `seed` fixes the projections and the folds.
+    NaN. `rng`, a generator or a seed, draws the projections and the folds.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(rng)
+    fold_seed = int(rng.integers(2**31))
     n = len(batch.action)
     words = (n + 63) // 64
     if attained_packed.ndim != 2 or attained_packed.shape[1] != words or attained_packed.dtype != np.uint64:
@@ -149,7 +151,7 @@ def seek_avoid_values(
         else:
             values = crossfit_values(
                 features, batch.action, next_features, batch.terminated, attained, num_actions,
-                settings.discount, settings.iterations, settings.ridge, settings.action_ridge, np.random.default_rng(seed),
+                settings.discount, settings.iterations, settings.ridge, settings.action_ridge, np.random.default_rng(fold_seed),
             )  # fmt: skip
         seek_max[chunk], seek_mean[chunk], avoid_mean[chunk] = values
     return SeekAvoid(seek_max[inverse], seek_mean[inverse], avoid_mean[inverse], hits)
@@ -163,7 +165,7 @@ def _digest(packed):  # type: ignore[no-untyped-def]
     hits = np.empty(goals, np.int64)
     for g in range(goals):
         h = np.uint64(0x9E3779B97F4A7C15)
-        ones = 0
+        ones = np.int64(0)
         for w in range(words):
             x = packed[g, w]
             h = (h ^ x) * np.uint64(0xFF51AFD7ED558CCD)
