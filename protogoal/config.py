@@ -22,7 +22,7 @@ Config = TypeVar("Config")
 class TaxiSettings:
     """SparseTaxi."""
 
-    any_put_down_ends: bool = True
+    wrong_put_down_ends: bool = True
     """Any legal put-down at a depot ends the episode; off: only the right one does."""
 
 

@@ -28,8 +28,8 @@ class Progress:
             from rich.progress import Progress as RichProgress
 
             self._bar = RichProgress(
-                SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=None), TextColumn("{task.percentage:>3.0f}%"),
-                TextColumn("[cyan]{task.fields[facts]}"), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(),
+                SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=None),
+                TextColumn("{task.percentage:>3.0f}%"), TextColumn("[cyan]{task.fields[facts]}"), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(),
                 console=Console(stderr=True), expand=True)
             self._bar.start()
             self._task = self._bar.add_task(self.what, total=self.total, facts="")
@@ -44,7 +44,8 @@ class Progress:
             self._bar.update(self._task, completed=step, facts=self._words())
         elif time.monotonic() - self._last_line >= LINE_SECONDS or step >= self.total:
             self._last_line = time.monotonic()
-            print(f"{self.what}: {step:,} of {self.total:,} {self.unit}  {self._words()}  {self._left(step)}", file=sys.stderr, flush=True)
+            line = f"{self.what}: {step:,} of {self.total:,} {self.unit}  {self._words()}  {self._left(step)}"
+            print(line, file=sys.stderr, flush=True)
 
     def _words(self) -> str:
         return "  ".join(f"{name.replace('_', ' ')} {_short(value)}" for name, value in self.facts.items())
