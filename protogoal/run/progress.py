@@ -29,7 +29,8 @@ class Progress:
 
             self._bar = RichProgress(
                 SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=None),
-                TextColumn("{task.percentage:>3.0f}%"), TextColumn("[cyan]{task.fields[facts]}"), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(),
+                TextColumn("{task.percentage:>3.0f}%"),
+                TextColumn("[cyan]{task.fields[facts]}"), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(),
                 console=Console(stderr=True), expand=True)
             self._bar.start()
             self._task = self._bar.add_task(self.what, total=self.total, facts="")

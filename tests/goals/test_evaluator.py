@@ -39,7 +39,7 @@ def test_cells_are_offered_and_the_lamp_and_the_unseen_are_pruned(evaluator):
 
 
 def test_with_pruning_off_the_draw_is_desirability_alone(evaluator):
-    pge, batch = evaluator
+    _pge, batch = evaluator
     reward = np.zeros(len(batch.action))
     other = ProtoGoalEvaluator(8, 2, PGESettings(prune=False, goal_set_size=100_000), seed=3)
     other.observe(batch.bits, reward)

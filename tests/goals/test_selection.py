@@ -52,7 +52,8 @@ def test_goals_attained_where_the_agent_stands_are_not_offered():
     goals = goal_set([1, 1, 1], [0.5, 0.5, 0.5], num_buckets=1)
     bits = np.zeros((200, 10), bool)
     bits[:, 1] = True
-    chosen = select(goals, lambda rows, p: np.array([0.2, 0.9, 0.4])[p], bits, np.random.default_rng(0), num_candidates=50, p_task=0.0)
+    chosen = select(goals, lambda rows, p: np.array([0.2, 0.9, 0.4])[p], bits, np.random.default_rng(0),
+                    num_candidates=50, p_task=0.0)
     assert set(chosen.tolist()) == {2}
     bits[:, :3] = True
     assert set(select(goals, lambda rows, p: np.ones(p.shape), bits, np.random.default_rng(0), p_task=0.0).tolist()) == {TASK}
@@ -76,7 +77,8 @@ def test_redraws_leave_buckets_that_cannot_be_reached_from_here():
 
     def share(redraws):
         bits = np.zeros((4000, 10), bool)
-        chosen = select(goals, lambda rows, p: value[p], bits, np.random.default_rng(0), p_task=0.0, value_floor=0.05, redraws=redraws)
+        chosen = select(goals, lambda rows, p: value[p], bits, np.random.default_rng(0), p_task=0.0,
+                        value_floor=0.05, redraws=redraws)
         return (chosen == 1).mean()
 
     assert share(0) == pytest.approx(1 / 2, abs=0.03)

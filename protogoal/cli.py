@@ -1,0 +1,217 @@
+"""The command `protogoal`. Parsing and words only: every command calls one function of the package.
+
+Exit code 0 on success, 2 with one clear line on a user's mistake, 130 after Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import difflib
+import io
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from protogoal.experiments import EXPERIMENTS, experiment, redraw
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise ValueError(f"{message} (see {self.prog} --help)")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code."""
+    try:
+        parsed, rest = _parser().parse_known_args(arguments)
+        if rest and parsed.command != "train":
+            raise ValueError(f"unknown option {rest[0]} (see protogoal {parsed.command} --help)")
+        return int(parsed.run_command(parsed, rest) or 0)
+    except ValueError as error:
+        print(f"protogoal: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("protogoal: stopped", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # `protogoal goals DIR | head`
+        sys.stderr.close()
+        return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="protogoal", description="Exploration by self-chosen goals.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
+
+    def command(name: str, function: Any, words: str) -> argparse.ArgumentParser:
+        sub = commands.add_parser(name, help=words, description=words[0].upper() + words[1:] + ".",
+                                  add_help=name != "train")
+        sub.set_defaults(run_command=function)
+        return sub
+
+    envs = command("envs", _envs, "what can be trained, with each proto-goal space and its size")
+    envs.add_argument("--json", action="store_true", help="print JSON")
+
+    train = command("train", _train, "train an agent; fields of the preset are options, see protogoal train PRESET --help")
+    train.add_argument("preset", nargs="?", help="domain-agent, for example taxi-protogoal; protogoal envs lists them")
+    train.add_argument("--run", type=Path, help="directory of the run (default: runs/PRESET-SEED)")
+    train.add_argument("--engine", choices=("local", "ray"), default="local", help="one process, or Ray actors")
+    train.add_argument("-h", "--help", action="store_true", help="show the preset's fields and leave")
+
+    resume = command("resume", _resume, "go on with a run from its last checkpoint")
+    resume.add_argument("run", type=Path, help="directory of the run")
+
+    evaluate = command("eval", _eval, "success rate of a trained agent, with a confidence interval")
+    evaluate.add_argument("run", type=Path, help="directory of the run")
+    evaluate.add_argument("--episodes", type=_positive, default=300, help="episodes to play (default 300)")
+    evaluate.add_argument("--seed", type=int, default=1, help="seed of the episodes (default 1)")
+    evaluate.add_argument("--json", action="store_true", help="print JSON")
+
+    watch = command("watch", _watch, "what the agent does, for the task or for one goal, as a GIF")
+    watch.add_argument("run", type=Path, help="directory of the run")
+    watch.add_argument("--goal", type=int, help="id of a goal, as in protogoal goals (default: the task)")
+    watch.add_argument("--out", type=Path, required=True, help="the GIF to write")
+    watch.add_argument("--seed", type=int, default=1, help="seed of the episode (default 1)")
+
+    goals = command("goals", _goals, "the goal table: count, success, V_seek, V_avoid, verdict, reason")
+    goals.add_argument("run", type=Path, help="directory of the run")
+    goals.add_argument("--why", help="explain one goal, by id or by name")
+    goals.add_argument("--json", action="store_true", help="print JSON")
+
+    report = command("report", _report, "one self-contained HTML file about one or more runs")
+    report.add_argument("runs", type=Path, nargs="+", help="directories of the runs")
+    report.add_argument("--out", type=Path, required=True, help="the HTML file to write")
+
+    reproduce = command("reproduce", _reproduce, "run an experiment of the paper and draw its figure")
+    reproduce.add_argument("experiment", help=f"one of {', '.join(EXPERIMENTS)}; or figures: redraw all from their CSV")
+    reproduce.add_argument("--scale", choices=("smoke", "cpu", "paper"), default="cpu", help="how much of it (default cpu)")
+    reproduce.add_argument("--seeds", type=_positive, help="number of seeds (default: the experiment's own)")
+    reproduce.add_argument("--out", type=Path, help="where to write (default runs/EXPERIMENT)")
+
+    bench = command("bench", _bench, "measure against slow references in the same run")
+    bench.add_argument("names", nargs="*", help="benchmarks to run (default: all)")
+    bench.add_argument("--quick", action="store_true", help="small sizes")
+    bench.add_argument("--json", action="store_true", help="print JSON")
+    return parser
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, got {value}")
+    return value
+
+
+def _envs(parsed: argparse.Namespace, _: list[str]) -> None:
+    from protogoal.envs.catalog import catalog, show
+
+    print(json.dumps(catalog(), indent=1)) if parsed.json else show()
+
+
+def _train(parsed: argparse.Namespace, rest: list[str]) -> int:
+    from protogoal.presets import PRESETS
+
+    if parsed.preset is None:
+        if parsed.help:
+            print("usage: protogoal train PRESET [--run DIR] [--engine local|ray] [--section.field value …]\n\npresets:")
+            print("\n".join(f"  {name}" for name in PRESETS))
+            return 0
+        raise ValueError("which preset? protogoal envs lists them")
+    if parsed.preset not in PRESETS:
+        raise ValueError(f"unknown preset {parsed.preset!r}{_nearest(parsed.preset, PRESETS)}; protogoal envs lists them all")
+    config = _fields(parsed.preset, PRESETS[parsed.preset], ["--help"] if parsed.help else rest)
+    if config is None:
+        return 0
+    from protogoal.run.training import train
+
+    path = parsed.run or Path("runs") / f"{parsed.preset}-{config.seed}"
+    return train(path, parsed.preset, config, parsed.engine)
+
+
+def _fields(preset: str, default: Any, arguments: list[str]) -> Any:
+    """The preset with fields replaced from the command line; None after --help."""
+    import tyro
+
+    output = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
+            return tyro.cli(type(default), default=default, args=arguments, prog=f"protogoal train {preset}", use_underscores=True)
+    except SystemExit as leaving:
+        if not leaving.code:
+            print("also: --run DIR, the directory of the run; --engine local|ray\n" + output.getvalue())
+            return None
+        said = [line.strip(" │╭╮╰╯─-") for line in output.getvalue().splitlines()]
+        line = next((text for text in said if text.startswith(("Error parsing", "Unrecognized"))), " ".join(filter(None, said)))
+        raise ValueError(f"{line} (protogoal train {preset} --help lists all fields)") from None
+
+
+def _nearest(word: str, known: Any) -> str:
+    close = difflib.get_close_matches(word, list(known), 1, 0.5)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def _resume(parsed: argparse.Namespace, _: list[str]) -> int:
+    from protogoal.run.training import resume
+
+    return resume(parsed.run)
+
+
+def _eval(parsed: argparse.Namespace, _: list[str]) -> None:
+    from protogoal.run.playing import evaluate
+
+    result = evaluate(parsed.run, parsed.episodes, parsed.seed)
+    if parsed.json:
+        print(json.dumps(result))
+    else:
+        print(f"success {result['success']:.3f}  (95 % interval {result['low']:.3f}–{result['high']:.3f}, "
+              f"{result['episodes']} episodes, trained for {result['steps']:,} steps)")
+
+
+def _watch(parsed: argparse.Namespace, _: list[str]) -> None:
+    from protogoal.run.playing import watch
+
+    print(watch(parsed.run, parsed.goal, parsed.out, parsed.seed))
+
+
+def _goals(parsed: argparse.Namespace, _: list[str]) -> None:
+    from protogoal.record.goals_table import goals_table
+    from protogoal.run.directory import RunDirectory
+
+    RunDirectory.open(parsed.run)
+    text = goals_table(parsed.run, why=parsed.why, as_json=parsed.json)
+    if text:
+        print(text)
+
+
+def _report(parsed: argparse.Namespace, _: list[str]) -> None:
+    from protogoal.record.report import report
+    from protogoal.run.directory import RunDirectory
+
+    for run in parsed.runs:
+        RunDirectory.open(run)
+    report(parsed.runs, parsed.out)
+    print(f"wrote {parsed.out}")
+
+
+def _reproduce(parsed: argparse.Namespace, _: list[str]) -> None:
+    if parsed.experiment == "figures":
+        print("redrawn: " + ", ".join(redraw(parsed.out or Path("results"))))
+        return
+    if parsed.experiment not in EXPERIMENTS:
+        raise ValueError(f"unknown experiment {parsed.experiment!r}{_nearest(parsed.experiment, EXPERIMENTS)}; "
+                         f"allowed are {', '.join(EXPERIMENTS)} and figures")
+    experiment(parsed.experiment).run(parsed.scale, parsed.seeds, parsed.out or Path("runs") / parsed.experiment)
+
+
+def _bench(parsed: argparse.Namespace, _: list[str]) -> None:
+    from protogoal.benchmarking import benchmarks, run_benchmarks
+
+    unknown = sorted(set(parsed.names) - set(benchmarks()))
+    if unknown:
+        raise ValueError(f"unknown benchmark {unknown[0]!r}; allowed are {', '.join(benchmarks())}")
+    run_benchmarks(parsed.names or benchmarks(), parsed.quick, parsed.json)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
