@@ -1,0 +1,1 @@
+"""What a run leaves behind: one SQLite file, and the ways to look at it."""

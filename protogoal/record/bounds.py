@@ -1,0 +1,81 @@
+"""How large each table of a run's file may grow, and what is forgotten then.
+
+Curves lose every second point, so that the whole run stays visible at a coarser grain; logs lose their oldest
+rows. Called by record/store.py inside the transaction that wrote the rows.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from typing import Any
+
+METRIC_POINTS = 4_096  # a metric name: thinned to every second point
+EVALUATIONS = 4_096  # likewise
+REFRESHES = 2_048  # likewise
+GOAL_ROWS_PER_REFRESH = 5_000  # rows of `goals` rewritten at one refresh; the rest waits, material changes first
+HISTORY_ROWS_PER_REFRESH = 2_000  # likewise for `goal_history`
+HISTORY_ROWS = 1_000_000  # each goal's history: thinned to every second row, its first and last kept
+PURSUITS = 50_000  # the newest
+PURSUITS_PER_COMMIT = 2_000  # the newest of what came since the last commit
+CLIPS_PER_KIND = 24  # the newest of each kind, won and failed apart
+CLIP_BYTES = 4_000_000  # a larger clip is not kept
+EVENTS = 2_000  # the newest
+NAME_CHARACTERS = 400  # a longer name is cut
+QUEUE_ROWS = 20_000  # kept in memory while the disk refuses; then the oldest are forgotten
+
+_CURVES = {"evaluations": EVALUATIONS, "refreshes": REFRESHES}
+
+
+class Bounds:
+    """Counts what is in the bounded tables, so that nothing is counted by SQL on the way."""
+
+    def __init__(self, connection: sqlite3.Connection):
+        self._connection = connection
+        self._points = Counter(dict(self._all("SELECT name, count(*) FROM metrics GROUP BY name")))
+        self._rows = Counter({table: self._size(table) for table in (*_CURVES, "goal_history")})
+
+    def keep(self, written: Counter[str], points: Counter[str], num_goals: int) -> None:
+        """Thin what is over its bound. `written`: new rows by table; `points`: new points by metric name."""
+        self._points += points
+        self._rows += written
+        for name in [name for name in points if self._points[name] > METRIC_POINTS]:
+            self._thin_metric(name)
+        for table, bound in _CURVES.items():
+            if self._rows[table] > bound:
+                self._thin_curve(table)
+        # Four rows a goal at least, so that thinning always makes room.
+        if self._rows["goal_history"] > max(HISTORY_ROWS, 4 * num_goals):
+            self._thin_history()
+        for table, bound in (("pursuits", PURSUITS), ("events", EVENTS)):
+            if written[table]:
+                self._all(f"DELETE FROM {table} WHERE id <= (SELECT max(id) FROM {table}) - ?", (bound,))
+        if written["clips"]:
+            ordered = "SELECT id, row_number() OVER (PARTITION BY kind, success ORDER BY id DESC) AS n FROM clips"
+            self._all(f"DELETE FROM clips WHERE id IN (SELECT id FROM ({ordered}) WHERE n > ?)", (CLIPS_PER_KIND,))
+
+    def _thin_metric(self, name: str) -> None:
+        ordered = "SELECT step, row_number() OVER (ORDER BY step) AS n FROM metrics WHERE name = ?1"
+        even = f"SELECT step FROM ({ordered}) WHERE n % 2 = 0"
+        self._all(f"DELETE FROM metrics WHERE name = ?1 AND step IN ({even})", (name,))
+        self._points[name] = self._all("SELECT count(*) FROM metrics WHERE name = ?", (name,))[0][0]
+
+    def _thin_curve(self, table: str) -> None:
+        ordered = f"SELECT step, row_number() OVER (ORDER BY step) AS n, count(*) OVER () AS total FROM {table}"
+        self._all(f"DELETE FROM {table} WHERE step IN (SELECT step FROM ({ordered}) WHERE n % 2 = 0 AND n < total)")
+        self._rows[table] = self._size(table)
+
+    def _thin_history(self) -> None:
+        ordered = (
+            "SELECT goal, step, row_number() OVER (PARTITION BY goal ORDER BY step) AS n, "
+            "count(*) OVER (PARTITION BY goal) AS total FROM goal_history"
+        )
+        inner = f"SELECT goal, step FROM ({ordered}) WHERE n % 2 = 0 AND n < total"
+        self._all(f"DELETE FROM goal_history WHERE (goal, step) IN ({inner})")
+        self._rows["goal_history"] = self._size("goal_history")
+
+    def _all(self, sql: str, parameters: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
+        return self._connection.execute(sql, parameters).fetchall()
+
+    def _size(self, table: str) -> int:
+        return int(self._connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])

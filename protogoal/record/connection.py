@@ -1,0 +1,63 @@
+"""Opening a run's SQLite file: to read beside its writer, or to write as the only one.
+
+Called by record/reader.py and record/store.py.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import IO
+
+from protogoal.record.schema import SCHEMA_VERSION
+
+
+def open_to_read(path: Path) -> sqlite3.Connection:
+    uri = path.absolute().as_uri()
+    connection = sqlite3.connect(f"{uri}?mode=ro", uri=True, timeout=5.0, check_same_thread=False)
+    try:
+        connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
+        return connection
+    except sqlite3.OperationalError:
+        connection.close()
+        log = path.with_name(path.name + "-wal")
+        if log.exists() and log.stat().st_size:
+            raise
+        # A closed file in a directory that cannot be written: SQLite cannot make its index there, and needs none.
+        return sqlite3.connect(f"{uri}?mode=ro&immutable=1", uri=True, check_same_thread=False)
+
+
+def check_schema(connection: sqlite3.Connection, path: Path) -> None:
+    """Raise ValueError with one line unless the file is a run of this schema."""
+    try:
+        found = connection.execute("SELECT value FROM meta WHERE key = 'schema'").fetchone()
+    except sqlite3.DatabaseError as error:
+        raise ValueError(f"{path} is not a run's store, or is damaged ({error})") from None
+    if found is None:
+        raise ValueError(f"{path} is not a run's store: it says no schema version")
+    if str(found[0]) != str(SCHEMA_VERSION):
+        raise ValueError(f"{path} has schema version {found[0]}; this protogoal reads version {SCHEMA_VERSION} only")
+
+
+def open_to_write(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, isolation_level=None, timeout=10.0, check_same_thread=False)
+    connection.execute("PRAGMA journal_mode = WAL")
+    # A killed process loses nothing that was committed; a power cut may lose the last seconds.
+    connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute("PRAGMA journal_size_limit = 16000000")
+    return connection
+
+
+def only_writer(path: Path) -> IO[str]:
+    """Hold a lock while this process lives. POSIX locks end with it, however it ends, and no fork inherits them."""
+    file = open(path.with_name(path.name + ".lock"), "a")  # noqa: SIM115  (held until the store closes)
+    try:
+        import fcntl
+
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except ImportError:
+        pass  # no such lock on this system
+    except OSError:
+        file.close()
+        raise ValueError(f"{path} is being written by another process; one run has one writer") from None
+    return file

@@ -1,0 +1,318 @@
+"""The writer of a run's SQLite file: metrics, goals and their verdicts, pursuits, evaluations, clips, events.
+
+One writer, readers at any time (WAL). Calls only queue; about once a second what is queued is committed in one
+transaction, so a training loop pays well under 1 %. A process killed at any moment leaves a file that opens, short
+of what was not yet committed. A full disk does not end a training run: one warning says so, and writing is tried
+again. Called by the loops in run/ and tabular/; read back by record/reader.py.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+import threading
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from protogoal.record import goal_rows
+from protogoal.record.bounds import (
+    CLIP_BYTES,
+    GOAL_ROWS_PER_REFRESH,
+    HISTORY_ROWS_PER_REFRESH,
+    NAME_CHARACTERS,
+    PURSUITS_PER_COMMIT,
+    QUEUE_ROWS,
+    Bounds,
+)
+from protogoal.record.connection import check_schema, only_writer, open_to_write
+from protogoal.record.interval import wilson_interval
+from protogoal.record.reader import StoreReader
+from protogoal.record.schema import SCHEMA_VERSION, STATE, TABLES, WRITE
+
+__all__ = ["GoalName", "Store", "StoreReader"]
+
+COMMIT_SECONDS = 1.0
+
+# name, kind, cell (row, col) or None, member bits, parents (the two goals of an AND).
+# An AND-goal with an empty name gets "<name of a member> AND <name of a member>".
+GoalName = tuple[str, str, "tuple[int, int] | None", Sequence[int], Sequence[int]]
+Row = tuple[Any, ...]
+
+
+class Store:
+    """One run's file, open for writing. Safe to call from several threads of the one process that writes."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection, lock_file: IO[str]):
+        self.path = path
+        self._connection = connection
+        self._lock_file = lock_file
+        self._lock = threading.RLock()
+        self._queue: list[tuple[str, list[Row]]] = []
+        self._pursuits: list[Row] = []
+        self._refused_before = False
+        self._last_commit = time.monotonic()
+        self._refreshes = 0
+        sql = "SELECT max(seconds) FROM metrics UNION SELECT max(seconds) FROM refreshes"
+        elapsed = [row[0] for row in connection.execute(sql) if row[0] is not None]
+        self._began = time.monotonic() - max(elapsed, default=0.0)
+        self._latest: goal_rows.Snapshot = {}
+        self._history: goal_rows.Snapshot = {}
+        self._newest: tuple[int, goal_rows.Snapshot] | None = None
+        self._load_state()
+
+    @classmethod
+    def create(cls, path: str | Path, meta: Mapping[str, Any] | None = None) -> Store:
+        """A new file; it must not exist yet. `meta`: JSON values that describe the run (preset, thresholds, …)."""
+        path = Path(path)
+        if path.exists():
+            raise ValueError(f"{path} exists already; a run's store is created once (Store.open appends to it)")
+        lock_file = only_writer(path)
+        connection = open_to_write(path)
+        facts = {"status": "running", **(meta or {}), "schema": SCHEMA_VERSION, "revision": 0, "started": time.time()}
+        connection.executescript(f"BEGIN; {TABLES}")
+        rows = [(key, json.dumps(value, allow_nan=False)) for key, value in facts.items()]
+        connection.executemany(WRITE["meta"], rows)
+        connection.execute("COMMIT")
+        return cls(path, connection, lock_file)
+
+    @classmethod
+    def open(cls, path: str | Path) -> Store:
+        """An existing file, to go on writing (after a resume; see truncate_after)."""
+        path = Path(path)
+        StoreReader(path).close()  # one clear line where it is no store
+        lock_file = only_writer(path)
+        connection = open_to_write(path)
+        check_schema(connection, path)
+        store = cls(path, connection, lock_file)
+        store.set_meta("status", "running")
+        return store
+
+    def close(self, status: str = "finished") -> None:
+        """Commit everything, the last state of every goal included. `status`: what readers say of the run then."""
+        with self._lock:
+            if self._newest is not None:
+                step, state = self._newest
+                waiting = goal_rows.changed(state, goal_rows.grown(self._latest, state["count"].size))
+                self._queue_state(step, state, np.flatnonzero(waiting))
+            self.set_meta("status", status)
+            self.flush()
+            self._connection.close()
+            self._lock_file.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, kind: type | None, *_: object) -> None:
+        self.close("finished" if kind is None else "stopped")
+
+    def set_meta(self, key: str, value: Any) -> None:
+        """A fact of the run as a whole, any JSON value."""
+        self._add("meta", [(key, json.dumps(value, allow_nan=False))])
+
+    def metrics(self, step: int, values: Mapping[str, float]) -> None:
+        """A point of each named curve. NaN is kept as unknown."""
+        now = self._seconds()
+        self._add("metrics", [(name, int(step), now, float(value)) for name, value in values.items()])
+
+    def evaluation(self, step: int, episodes: int, successes: int, mean_return: float) -> None:
+        """The evaluator played `episodes` for the task; stored with the 95 % Wilson interval."""
+        low, high = wilson_interval(int(successes), int(episodes))
+        row = (int(step), self._seconds(), int(episodes), int(successes), float(mean_return), low, high)
+        self._add("evaluations", [row])
+
+    def event(self, step: int, text: str) -> None:
+        """Something worth a line: a checkpoint, a resume, the first win."""
+        self._add("events", [(int(step), self._seconds(), str(text))])
+
+    def pursuits(
+        self,
+        step: int,
+        ids: npt.ArrayLike,
+        success: npt.ArrayLike,
+        lengths: npt.ArrayLike,
+        starts: npt.ArrayLike | None = None,
+    ) -> None:
+        """Finished pursuits: goal id, attained or not, length in steps, the step at which it began; each [n].
+
+        Kept with the step at which it ended: start + length, or `step` without `starts`.
+        """
+        columns = [_ints(ids), _ints(success), _ints(lengths)]
+        began = None if starts is None else _ints(starts)
+        lists = columns if began is None else [*columns, began]
+        if len({len(column) for column in lists}) != 1:
+            raise ValueError(f"pursuits: arrays of different lengths {[len(column) for column in lists]}")
+        ended = [int(step)] * len(columns[0])
+        if began is not None:
+            ended = [min(int(step), start + length) for start, length in zip(began, columns[2], strict=True)]
+        with self._lock:
+            self._pursuits.extend(zip(ended, *columns, strict=True))
+            del self._pursuits[:-PURSUITS_PER_COMMIT]
+            self._commit_sometimes()
+
+    def clip(self, step: int, kind: str, goal: int, success: bool, gif: bytes) -> None:
+        """A moving picture: `kind` "pursuit" (of `goal`) or "evaluator" (`goal` −1, the task)."""
+        if gif[:4] != b"GIF8":
+            raise ValueError("clip: the bytes are no GIF")
+        if len(gif) > CLIP_BYTES:
+            self.event(step, f"a clip of {len(gif)} bytes was not kept (at most {CLIP_BYTES})")
+            return
+        self._add("clips", [(int(step), str(kind), int(goal), int(success), len(gif), bytes(gif))])
+
+    def refresh(
+        self,
+        step: int,
+        snapshot: Mapping[str, Any],
+        names: Callable[[int], GoalName],
+        seconds: float | None = None,
+    ) -> None:
+        """The evaluator's state of every goal after a refresh: arrays [G], named as in schema.STATE.
+
+        `names` is asked for each new goal, and again when it is first observed (a word has its name only then).
+        `seconds`: how long the refresh took.
+        """
+        state = goal_rows.as_snapshot(snapshot)
+        step, size = int(step), state["count"].size
+        with self._lock:
+            latest, history = goal_rows.grown(self._latest, size), goal_rows.grown(self._history, size)
+            self._describe(step, state["count"] > 0, latest["count"] > 0, names)
+            waiting = goal_rows.changed(state, latest)
+            ids = goal_rows.most_urgent(state, latest, waiting, GOAL_ROWS_PER_REFRESH, self._refreshes)
+            self._queue_state(step, state, ids)
+            told = goal_rows.material(state, history)
+            kept = goal_rows.most_urgent(state, history, told, HISTORY_ROWS_PER_REFRESH, self._refreshes)
+            pairs = zip(kept.tolist(), goal_rows.rows(state, kept), strict=True)
+            self._queue.append(("goal_history", [(goal, step, *row) for goal, row in pairs]))
+            self._queue.append(("refreshes", [(step, self._seconds(), seconds, *goal_rows.funnel(state).values())]))
+            for name in STATE:
+                latest[name][ids] = state[name][ids]
+                history[name][kept] = state[name][kept]
+            self._latest, self._history, self._newest = latest, history, (step, state)
+            self._refreshes += 1
+            self._commit_sometimes()
+
+    def flush(self) -> None:
+        """Commit what is queued. A disk that refuses is told in one warning, and tried again at the next call."""
+        with self._lock:
+            self._last_commit = time.monotonic()
+            queue = [*self._queue, ("pursuits", self._pursuits)]
+            written: Counter[str] = Counter()
+            for table, rows in queue:
+                written[table] += len(rows)
+            if not written.total():
+                return
+            points = Counter(row[0] for table, rows in queue if table == "metrics" for row in rows)
+            try:
+                self._connection.execute("BEGIN IMMEDIATE")
+                for table, rows in queue:
+                    self._connection.executemany(WRITE[table], rows)
+                self._bounds.keep(written, points, self._described)
+                self._connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'revision'")
+                self._connection.execute(WRITE["meta"], ("updated", json.dumps(time.time())))
+                self._connection.execute("COMMIT")
+            except sqlite3.Error as error:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                self._refused(error)
+                return
+            self._refused_before = False
+            self._queue, self._pursuits = [], []
+
+    def truncate_after(self, step: int) -> None:
+        """Forget everything later than `step`: a run resumed from a checkpoint at `step` lives it again."""
+        last = "(SELECT max(step) FROM goal_history WHERE goal = goals.id)"
+        restored = ", ".join(
+            f"{name} = coalesce((SELECT {name} FROM goal_history WHERE goal = goals.id AND step = {last}), "
+            f"{kind.partition('DEFAULT')[2] or 'NULL'})"
+            for name, kind in STATE.items()
+        )
+        tables = ("metrics", "evaluations", "refreshes", "goal_history", "pursuits", "clips", "events")
+        statements = [
+            *(f"DELETE FROM {table} WHERE step > :step" for table in tables),
+            "DELETE FROM goals WHERE created_step > :step",
+            f"UPDATE goals SET {restored}, updated_step = coalesce({last}, created_step) WHERE updated_step > :step",
+            "UPDATE goals SET observed_step = NULL WHERE observed_step > :step",
+            "UPDATE meta SET value = value + 1 WHERE key = 'revision' AND :step = :step",
+        ]
+        with self._lock:
+            self.flush()
+            self._connection.execute("BEGIN IMMEDIATE")
+            for statement in statements:
+                self._connection.execute(statement, {"step": int(step)})
+            self._connection.execute("COMMIT")
+            self._newest = None
+            self._load_state()
+
+    def _seconds(self) -> float:
+        return time.monotonic() - self._began
+
+    def _add(self, table: str, rows: list[Row]) -> None:
+        with self._lock:
+            self._queue.append((table, rows))
+            self._commit_sometimes()
+
+    def _commit_sometimes(self) -> None:
+        if time.monotonic() - self._last_commit >= COMMIT_SECONDS:
+            self.flush()
+
+    def _refused(self, error: sqlite3.Error) -> None:
+        if not self._refused_before:
+            line = f"{self.path} cannot be written ({error}); training goes on, and writing is tried again"
+            warnings.warn(line, stacklevel=3)
+        self._refused_before = True
+        spare = sum(len(rows) for _, rows in self._queue) - QUEUE_ROWS
+        while spare > 0 and len(self._queue) > 1:
+            spare -= len(self._queue.pop(0)[1])
+            # Rows of goals may have been among them: all goals are told anew at the next refresh.
+            self._latest, self._described = goal_rows.untouched(0), 0
+
+    def _describe(
+        self, step: int, observed: goal_rows.Mask, before: goal_rows.Mask, names: Callable[[int], GoalName]
+    ) -> None:
+        """Queue name, kind, place and parents of goals that are new, or observed for the first time."""
+        size = observed.size
+        is_new = np.arange(size) >= self._described
+        rows: list[Row] = []
+        for goal in np.flatnonzero(is_new | (observed & ~before)).tolist():
+            name, kind, cell, members, parents = names(goal)
+            bits = [int(bit) for bit in members]
+            name = str(name or " AND ".join(str(names(bit)[0]) for bit in bits))[:NAME_CHARACTERS]
+            row, col = (None, None) if cell is None else (int(cell[0]), int(cell[1]))
+            origin = (json.dumps(bits), json.dumps([int(parent) for parent in parents]))
+            rows.append((goal, name, str(kind), row, col, *origin, step, step if observed[goal] else None, step))
+        self._queue.append(("goals", rows))
+        self._described = max(self._described, size)
+
+    def _queue_state(self, step: int, state: goal_rows.Snapshot, ids: npt.NDArray[np.int64]) -> None:
+        pairs = zip(ids.tolist(), goal_rows.rows(state, ids), strict=True)
+        self._queue.append(("state", [(*row, step, goal) for goal, row in pairs]))
+
+    def _load_state(self) -> None:
+        """What `goals` and `goal_history` say, as arrays: what the next snapshot is compared with."""
+        columns = ", ".join(STATE)
+        stored = self._connection.execute(f"SELECT id, {columns} FROM goals ORDER BY id").fetchall()
+        size = stored[-1][0] + 1 if stored else 0
+        self._latest, self._described = _filled(size, stored), size
+        last = self._connection.execute(f"SELECT goal, {columns}, max(step) FROM goal_history GROUP BY goal")
+        self._history = _filled(size, [row[:-1] for row in last if row[0] < size])
+        self._bounds = Bounds(self._connection)
+
+
+def _ints(values: npt.ArrayLike) -> list[int]:
+    return [int(value) for value in np.asarray(values).astype(np.int64).tolist()]
+
+
+def _filled(size: int, stored: list[Row]) -> goal_rows.Snapshot:
+    snapshot = goal_rows.untouched(size)
+    if stored:
+        ids, *columns = zip(*stored, strict=True)
+        for name, column in zip(STATE, columns, strict=True):
+            snapshot[name][np.array(ids)] = [math.nan if value is None else value for value in column]
+    return snapshot
