@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 
 from protogoal.experiments import EXPERIMENTS, experiment, redraw
 
+
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise ValueError(f"{message} (see {self.prog} --help)")
@@ -126,7 +127,8 @@ def _train(parsed: argparse.Namespace, rest: list[str]) -> int:
     from protogoal.run.training import train
 
     path = parsed.run or Path("runs") / f"{parsed.preset}-{config.seed}"
-    return train(path, parsed.preset, config, parsed.engine)
+    train(path, parsed.preset, config, parsed.engine)
+    return 0
 
 
 def _fields(preset: str, default: Any, arguments: list[str]) -> Any:
@@ -151,10 +153,10 @@ def _nearest(word: str, known: Any) -> str:
     return f"; did you mean {close[0]}?" if close else ""
 
 
-def _resume(parsed: argparse.Namespace, _: list[str]) -> int:
+def _resume(parsed: argparse.Namespace, _: list[str]) -> None:
     from protogoal.run.training import resume
 
-    return resume(parsed.run)
+    resume(parsed.run)
 
 
 def _eval(parsed: argparse.Namespace, _: list[str]) -> None:

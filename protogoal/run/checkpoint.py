@@ -1,0 +1,144 @@
+"""Checkpoints: the whole state of a run as arrays and JSON, from which it goes on as if it had never stopped.
+
+checkpoints/000000120000/ holds state.json (numbers, strings, lists, and the places of the arrays), arrays.npz (plain
+arrays, never objects) and manifest.json (format, checksums). It is written under a temporary name and renamed, so it is
+there whole or not at all; the last two are kept. What is damaged all the same (a checksum differs) is passed over with
+a warning for the one before. Nothing in a checkpoint can execute code: no pickle, `allow_pickle` is off.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import warnings
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+FORMAT = 1
+KEPT = 2
+ARRAY = "$array"  # {"$array": "replay/actions"} stands in state.json where an array belongs
+
+
+def save(folder: Path, step: int, state: Mapping[str, Any]) -> Path:
+    """Write the state of a run at `step`; nested mappings of arrays and JSON-able values."""
+    arrays: dict[str, np.ndarray] = {}
+    tree = _split(state, "", arrays)
+    target = folder / f"{step:012d}"
+    temporary = folder / f".writing-{step:012d}-{os.getpid()}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for stale in folder.glob(".writing-*"):
+            shutil.rmtree(stale, ignore_errors=True)
+        temporary.mkdir()
+        with _create(temporary / "arrays.npz") as file:
+            _write_arrays(file, arrays)
+        with _create(temporary / "state.json") as file:
+            file.write(json.dumps(tree).encode())
+        checksums = {name: _checksum(temporary / name) for name in ("arrays.npz", "state.json")}
+        manifest = {"format": FORMAT, "step": step, "checksums": checksums}
+        with _create(temporary / "manifest.json") as file:
+            file.write(json.dumps(manifest).encode())
+        shutil.rmtree(target, ignore_errors=True)
+        temporary.rename(target)
+    except OSError as error:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise ValueError(f"cannot write a checkpoint to {folder}: {error.strerror}") from None
+    for old in _all(folder)[:-KEPT]:
+        shutil.rmtree(old, ignore_errors=True)
+    return target
+
+
+def load_latest(folder: Path) -> tuple[int, dict[str, Any]] | None:
+    """The newest checkpoint that is whole, as (step, state); None where there is none."""
+    for path in reversed(_all(folder)):
+        try:
+            return load(path)
+        except ValueError as error:
+            warnings.warn(f"{error}; trying the one before", stacklevel=2)
+    return None
+
+
+def load(path: Path) -> tuple[int, dict[str, Any]]:
+    """One checkpoint as (step, state); a ValueError in one line where it is damaged or of another format."""
+    try:
+        manifest = json.loads((path / "manifest.json").read_bytes())
+        if manifest["format"] != FORMAT:
+            raise ValueError(f"checkpoint {path} has format {manifest['format']}, this version reads format {FORMAT}")
+        for name, expected in manifest["checksums"].items():
+            if Path(name).name != name or _checksum(path / name) != expected:
+                raise ValueError(f"checkpoint {path} is damaged: {name} has the wrong checksum")
+        tree = json.loads((path / "state.json").read_bytes())
+        with np.load(path / "arrays.npz", allow_pickle=False) as arrays:
+            return int(manifest["step"]), _join(tree, arrays)
+    except (OSError, KeyError, TypeError, AttributeError, json.JSONDecodeError, UnicodeDecodeError, zipfile.BadZipFile) as error:
+        raise ValueError(f"checkpoint {path} is damaged: {type(error).__name__}") from None
+
+
+def _all(folder: Path) -> list[Path]:
+    """Finished checkpoints, oldest first."""
+    return sorted(path for path in folder.glob("[0-9]*") if path.is_dir()) if folder.is_dir() else []
+
+
+def _split(value: Any, place: str, arrays: dict[str, np.ndarray]) -> Any:
+    """The value with its arrays moved into `arrays` under their place in the tree."""
+    if isinstance(value, np.ndarray):
+        if value.dtype.hasobject:
+            raise ValueError(f"{place} holds Python objects; a checkpoint takes plain arrays and JSON only")
+        arrays[place] = value
+        return {ARRAY: place}
+    if isinstance(value, Mapping):
+        return {str(key): _split(item, f"{place}/{key}" if place else str(key), arrays) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_split(item, f"{place}/{i}", arrays) for i, item in enumerate(value)]
+    if isinstance(value, np.generic):
+        return value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise ValueError(f"{place} is of type {type(value).__name__}; a checkpoint takes plain arrays and JSON only")
+
+
+def _join(tree: Any, arrays: Mapping[str, np.ndarray]) -> Any:
+    if isinstance(tree, dict):
+        return arrays[tree[ARRAY]] if set(tree) == {ARRAY} else {key: _join(item, arrays) for key, item in tree.items()}
+    return [_join(item, arrays) for item in tree] if isinstance(tree, list) else tree
+
+
+def _write_arrays(file: Any, arrays: Mapping[str, np.ndarray]) -> None:
+    """An .npz, as numpy.savez writes it, for any names."""
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
+
+
+class _create:
+    """A new file that is on disk when the block ends."""
+
+    def __init__(self, path: Path):
+        self._file = path.open("wb")
+
+    def __enter__(self) -> Any:
+        return self._file
+
+    def __exit__(self, *_: object) -> None:
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+
+
+def _checksum(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "blake2b").hexdigest() if hasattr(hashlib, "file_digest") else _digest(file)
+
+
+def _digest(file: Any) -> str:
+    digest = hashlib.blake2b()  # Python 3.10 has no file_digest
+    while block := file.read(1 << 20):
+        digest.update(block)
+    return digest.hexdigest()

@@ -1,0 +1,107 @@
+import io
+import json
+import os
+import pickle
+import zipfile
+
+import numpy as np
+import pytest
+
+from protogoal.run import checkpoint
+
+
+def state(seed=0):
+    rng = np.random.default_rng(seed)
+    return {
+        "network": {"weight": rng.normal(size=(3, 4)).astype(np.float32), "bias": np.zeros(0)},
+        "replay": {"bits": rng.random((5, 2)) < 0.5, "cursor": np.int64(7)},
+        "rng": rng.bit_generator.state,
+        "words": ["boulder", "water"], "empty": {}, "nothing": None, "rate": 0.1, "flag": True,
+        "envs": [{"board": np.arange(3)}, {"board": np.arange(4)}],
+    }
+
+
+def same(a, b):
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, list):
+        return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
+    if isinstance(a, np.ndarray):
+        return a.dtype == b.dtype and np.array_equal(a, b)
+    return a == b
+
+
+def test_a_round_trip_gives_the_same_arrays_and_values(tmp_path):
+    checkpoint.save(tmp_path, 120, state())
+    step, loaded = checkpoint.load_latest(tmp_path)
+    assert step == 120
+    expected = state()
+    expected["replay"]["cursor"] = 7
+    assert same(expected, loaded)
+    one, two = np.random.default_rng(5), np.random.default_rng(6)
+    one.bit_generator.state, two.bit_generator.state = loaded["rng"], state()["rng"]
+    assert one.random() == two.random()
+
+
+def test_the_last_two_are_kept_and_no_scrap_is_left(tmp_path):
+    (tmp_path / ".writing-000000000001-99").mkdir()
+    for step in (1, 20, 300):
+        checkpoint.save(tmp_path, step, {"step": step})
+    assert sorted(os.listdir(tmp_path)) == ["000000000020", "000000000300"]
+    assert checkpoint.load_latest(tmp_path)[0] == 300
+
+
+@pytest.mark.parametrize("name", ["arrays.npz", "state.json", "manifest.json"])
+@pytest.mark.parametrize("damage", ["truncate", "flip", "remove"])
+def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(tmp_path, name, damage):
+    checkpoint.save(tmp_path, 1, state(1))
+    file = checkpoint.save(tmp_path, 2, state(2)) / name
+    data = bytearray(file.read_bytes())
+    if damage == "truncate":
+        file.write_bytes(data[: len(data) // 2])
+    elif damage == "flip":
+        data[len(data) // 2] ^= 255
+        file.write_bytes(data)
+    else:
+        file.unlink()
+    with pytest.warns(UserWarning, match="trying the one before"):
+        step, loaded = checkpoint.load_latest(tmp_path)
+    assert step == 1
+    assert same(state(1)["network"], loaded["network"])
+
+
+def test_no_checkpoint_is_none(tmp_path):
+    assert checkpoint.load_latest(tmp_path / "nothing") is None
+
+
+class Bomb:
+    def __reduce__(self):
+        return os.mkdir, ("exploded",)
+
+
+def test_a_pickle_in_a_checkpoint_is_refused_and_not_executed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "checkpoints"
+    path = checkpoint.save(folder, 1, {"x": np.zeros(3)})
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, np.array([Bomb()], dtype=object), allow_pickle=True)
+    with zipfile.ZipFile(path / "arrays.npz", "w") as archive:
+        archive.writestr("x.npy", buffer.getvalue())
+    manifest = json.loads((path / "manifest.json").read_text())
+    manifest["checksums"]["arrays.npz"] = checkpoint._checksum(path / "arrays.npz")
+    (path / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(ValueError, match="allow_pickle"):
+        checkpoint.load(path)
+    (path / "arrays.npz").write_bytes(pickle.dumps(Bomb()))
+    manifest["checksums"]["arrays.npz"] = checkpoint._checksum(path / "arrays.npz")
+    (path / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(ValueError, match=r"damaged|pickle"):
+        checkpoint.load(path)
+    assert not (tmp_path / "exploded").exists()
+
+
+@pytest.mark.parametrize("value", [np.array([object()]), {1, 2}, lambda: 0])
+def test_anything_but_arrays_and_json_is_refused(tmp_path, value):
+    with pytest.raises(ValueError, match="plain arrays and JSON"):
+        checkpoint.save(tmp_path, 1, {"a": {"b": value}})
+    assert not list(tmp_path.glob("[0-9]*"))
