@@ -120,7 +120,7 @@ def _train(parsed: argparse.Namespace, rest: list[str]) -> int:
             return 0
         raise ValueError("which preset? protogoal envs lists them")
     if parsed.preset not in PRESETS:
-        raise ValueError(f"unknown preset {parsed.preset!r}{_nearest(parsed.preset, PRESETS)}; protogoal envs lists them all")
+        raise ValueError(f"unknown preset {parsed.preset!r}{_nearest(parsed.preset, PRESETS)} (protogoal envs lists them all)")
     config = _fields(parsed.preset, PRESETS[parsed.preset], ["--help"] if parsed.help else rest)
     if config is None:
         return 0
@@ -144,7 +144,8 @@ def _fields(preset: str, default: Any, arguments: list[str]) -> Any:
             print("also: --run DIR, the directory of the run; --engine local|ray\n" + output.getvalue())
             return None
         said = [line.strip(" │╭╮╰╯─-") for line in output.getvalue().splitlines()]
-        line = next((text for text in said if text.startswith(("Error parsing", "Unrecognized"))), " ".join(filter(None, said)))
+        line = next((text for text in said if text.startswith(("Error parsing", "Unrecognized options:"))),
+                    " ".join(filter(None, said)))
         raise ValueError(f"{line} (protogoal train {preset} --help lists all fields)") from None
 
 

@@ -193,12 +193,11 @@ class ProtoGoalEvaluator:
         bits = self.table.members(goal)
         return " AND ".join(sorted({self.space.kind(i) if self.space else "bit" for i in bits}))
 
-    def describe(self, goal: int) -> dict[str, Any]:
-        """What does not change about a goal: name, kind, cell, members, parents, and when it was born."""
+    def describe(self, goal: int) -> tuple[str, str, tuple[int, int] | None, tuple[int, ...], tuple[int, ...]]:
+        """What does not change about a goal: name, kind, cell (of a single bit), members, parents (of an AND-goal)."""
         bits = self.table.members(goal)
         cell = self.space.cell(bits[0]) if self.space and len(bits) == 1 else None
-        return {"name": self.name(goal), "kind": self.kind(goal), "cell": cell, "members": list(bits),
-                "parents": self.table.parents(goal), "born": self.table.born(goal)}
+        return self.name(goal), self.kind(goal), cell, bits, self.table.parents(goal) or ()
 
     def explain(self, goal: int) -> str:
         """One sentence: kept or pruned, why, and by how much."""

@@ -1,0 +1,87 @@
+"""Running the tabular agents on SparseTaxi: made of a configuration, trained into a store, loaded, shown."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+import protogoal.envs  # noqa: F401  (registers SparseTaxi)
+from protogoal.config import TabularConfig
+from protogoal.envs.taxi import TaxiSpace
+from protogoal.goals.table import TASK
+from protogoal.record.store import Store
+from protogoal.tabular import agent as agents
+from protogoal.tabular.tables import TransitionTables
+
+
+def make_env(config: TabularConfig, render_mode: str | None = None) -> gymnasium.Env:
+    """SparseTaxi as configured."""
+    return gymnasium.make("protogoal/SparseTaxi-v0", render_mode=render_mode, wrong_put_down_ends=config.env.wrong_put_down_ends)
+
+
+class TabularSession:
+    """One run of a tabular agent: what the training driver and the player need of it."""
+
+    def __init__(self, config: TabularConfig):
+        self.config = config
+        tables = TransitionTables.from_gymnasium(make_env(config))
+        self.agent: agents.QLearningAgent
+        if config.agent == "protogoal":
+            self.agent = agents.ProtoGoalAgent(tables, TaxiSpace(), config.learning, config.pge, config.seed)
+        else:
+            self.agent = agents.QLearningAgent(tables, config.learning, config.seed)
+
+    @property
+    def step(self) -> int:
+        return self.agent.step
+
+    def train(self, store: Store) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Train to the end; yields (step, facts for people) at points where the state may be saved."""
+        episodes = self.config.learning.eval_episodes
+        for step, metrics in agents.train(self.agent, self.config.steps):
+            store.metrics(step, metrics)
+            store.evaluation(step, episodes, round(metrics["success"] * episodes), metrics["return"])
+            facts: dict[str, Any] = {"success": metrics["success"]}
+            if isinstance(self.agent, agents.ProtoGoalAgent):
+                evaluator, ended = self.agent.evaluator, self.agent.take_pursuits()
+                store.pursuits(step, ended.goal, ended.attained, ended.length)
+                store.refresh(step, evaluator.snapshot(), evaluator.describe)
+                facts["goals"] = int(metrics["plausible"])
+            yield step, facts
+
+    def state_dict(self) -> dict[str, Any]:
+        return self.agent.state_dict()
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self.agent.load_state_dict(state)
+
+    def evaluate(self, episodes: int, seed: int) -> int:
+        """Greedy episodes for the task: how many succeeded."""
+        self.agent._test_rng = np.random.default_rng(seed)
+        return round(self.agent.test(episodes)["success"] * episodes)
+
+    def play(self, goal: int | None, seed: int) -> Iterator[tuple[np.ndarray, str]]:
+        """Frames of one episode for the task, or until the goal is attained, with what happens in words."""
+        os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # Gymnasium draws with pygame; no window, no sound is wanted
+        os.environ.setdefault("SDL_AUDIODRIVER", "dummy")
+        env = make_env(self.config, "rgb_array")
+        self.agent._test_rng = np.random.default_rng(seed)
+        target = TASK if goal is None else goal
+        words, bits = "the task", np.zeros((self.agent.tables.num_states, 1), np.bool_)
+        if goal is not None:
+            if not isinstance(self.agent, agents.ProtoGoalAgent):
+                raise ValueError("a Q-learning agent has no goals; leave out --goal")
+            words, bits = self.agent.evaluator.name(goal), self.agent.bits[:, goal : goal + 1]
+        state, _ = env.reset(seed=seed)
+        yield env.render(), f"{words}: start"  # type: ignore[misc]
+        for t in range(1, self.agent.tables.time_limit + 1):
+            state, reward, terminated, truncated, _ = env.step(self.agent.action(int(state), target))
+            attained = bool(bits[int(state), 0])
+            ending = "attained" if attained else "delivered" if reward else "ended" if terminated or truncated else ""
+            yield env.render(), f"{words}: step {t}  {ending}"  # type: ignore[misc]
+            if attained or terminated or truncated:
+                return

@@ -1,0 +1,134 @@
+"""Training from the command line: files, progress, checkpoints, and a Ctrl-C that loses nothing.
+
+A session (`run.tabular`, `run.local`, `run.ray`) is a generator that yields at points where its state may be saved;
+this file drives it. The first Ctrl-C ends the run at the next such point, with a checkpoint; a second one ends it at once.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from protogoal import config as configuration
+from protogoal.record.store import Store
+from protogoal.run import checkpoint
+from protogoal.run.directory import RunDirectory
+from protogoal.run.progress import Progress
+
+CHECKPOINT_SECONDS = 60.0
+CHECKPOINT_SHARE = 0.05  # of a run's time, at most
+
+
+class Session(Protocol):
+    """A run in the making: trains into a store, and can be saved wherever its generator yields."""
+
+    @property
+    def step(self) -> int: ...
+    def train(self, store: Store) -> Iterator[tuple[int, dict[str, Any]]]: ...
+    def state_dict(self) -> dict[str, Any]: ...
+    def load_state_dict(self, state: Mapping[str, Any]) -> None: ...
+    def evaluate(self, episodes: int, seed: int) -> int: ...
+    def play(self, goal: int | None, seed: int) -> Iterator[tuple[Any, str]]: ...
+
+
+def make_session(config: Any, engine: str = "local") -> Session:
+    """The session of a configuration; a ValueError says what has to be installed."""
+    if isinstance(config, configuration.TabularConfig):
+        from protogoal.run.tabular import TabularSession
+
+        if engine != "local":
+            raise ValueError("the tabular agents run in the local engine only")
+        return TabularSession(config)
+    raise ValueError(f"no engine runs a {type(config).__name__}")
+
+
+def train(path: Path, preset: str, config: Any, engine: str = "local") -> None:
+    """A new run in `path`, to its end or to Ctrl-C."""
+    session = make_session(config, engine)  # refuses before anything is written
+    run = RunDirectory.create(path, preset, config)
+    _drive(run, session, Store.create(run.database, _meta(run)))
+
+
+def resume(path: Path) -> None:
+    """Go on with a run from its last whole checkpoint, or from the beginning if there is none yet."""
+    run = RunDirectory.open(path)
+    session = make_session(run.config)
+    found = checkpoint.load_latest(run.checkpoints)
+    if found is not None:
+        session.load_state_dict(found[1])
+    if session.step >= run.config.steps:
+        print(f"{path} has reached its {run.config.steps:,} steps already")
+        return
+    store = Store.open(run.database) if run.database.exists() else Store.create(run.database, _meta(run))
+    store.truncate_after(session.step if found else -1)
+    store.event(session.step, f"resumed at step {session.step:,}")
+    _drive(run, session, store)
+
+
+def _meta(run: RunDirectory) -> dict[str, Any]:
+    thresholds = {name: getattr(run.config.pge, name) for name in ("reachability_threshold", "controllability_threshold")}
+    return {"preset": run.preset, "agent": run.config.agent, "seed": run.config.seed, "total_steps": run.config.steps, **thresholds}
+
+
+def _drive(run: RunDirectory, session: Session, store: Store) -> None:
+    """Train to the end or to Ctrl-C; whatever happens, what was recorded stays readable."""
+    finished = False
+    try:
+        with _GracefulStop() as stop, Progress(run.config.steps, run.preset) as bar:
+            saver = _Saver(run, session)
+            for step, facts in session.train(store):
+                bar.update(step, **facts)
+                if stop.requested:
+                    break
+                saver.maybe_save(step)
+            saver.save()
+        finished = session.step >= run.config.steps
+    finally:
+        store.close("finished" if finished else "stopped")
+    words = "finished" if finished else f"stopped; go on with: protogoal resume {run.path}"
+    print(f"{run.path}: {session.step:,} steps, {words}")
+
+
+class _Saver:
+    """Checkpoints about once a minute, less often where saving takes long."""
+
+    def __init__(self, run: RunDirectory, session: Session):
+        self.run, self.session = run, session
+        self._due = time.monotonic() + CHECKPOINT_SECONDS
+
+    def maybe_save(self, step: int) -> None:
+        if time.monotonic() >= self._due:
+            self.save()
+
+    def save(self) -> None:
+        start = time.monotonic()
+        checkpoint.save(self.run.checkpoints, self.session.step, self.session.state_dict())
+        now = time.monotonic()
+        self._due = now + max(CHECKPOINT_SECONDS, (now - start) / CHECKPOINT_SHARE)
+
+
+class _GracefulStop:
+    """Turns the first Ctrl-C (or SIGTERM) into a flag; the second acts as usual."""
+
+    def __init__(self) -> None:
+        self.requested = False
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> _GracefulStop:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._before[number] = signal.signal(number, self._request)
+        return self
+
+    def _request(self, number: int, frame: Any) -> None:
+        self.requested = True
+        for signal_number, handler in self._before.items():
+            signal.signal(signal_number, handler)
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
