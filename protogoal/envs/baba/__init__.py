@@ -1,0 +1,9 @@
+"""Baba Is You: exact rules, many games at once (paper §6.3; the U-Maze).
+
+`rules` reads what the words spell, `movement` and `engine` play a turn, `levels` reads level files, `batch` is the fast
+core for agents, `env` the Gymnasium face, `render` draws, `replay` checks move strings, `play` is for people.
+"""
+
+from protogoal.envs.baba.levels import KEKE_LEGEND, LEGEND, Legend, Level, level_names, load_level
+
+__all__ = ["KEKE_LEGEND", "LEGEND", "Legend", "Level", "level_names", "load_level"]
