@@ -65,6 +65,7 @@ class Store:
         self._began = time.monotonic() - max(elapsed, default=0.0)
         self._latest: goal_rows.Snapshot = {}
         self._history: goal_rows.Snapshot = {}
+        self._observed: goal_rows.Mask = np.zeros(0, np.bool_)
         self._newest: tuple[int, goal_rows.Snapshot] | None = None
         self._load_state()
 
@@ -182,7 +183,7 @@ class Store:
         step, size = int(step), state["count"].size
         with self._lock:
             latest, history = goal_rows.grown(self._latest, size), goal_rows.grown(self._history, size)
-            self._describe(step, state["count"] > 0, latest["count"] > 0, names)
+            self._describe(step, state["count"] > 0, names)
             waiting = goal_rows.changed(state, latest)
             ids = goal_rows.most_urgent(state, latest, waiting, GOAL_ROWS_PER_REFRESH, self._refreshes)
             self._queue_state(step, state, ids)
@@ -213,7 +214,7 @@ class Store:
                 self._connection.execute("BEGIN IMMEDIATE")
                 for table, rows in queue:
                     self._connection.executemany(WRITE[table], rows)
-                self._bounds.keep(written, points, self._described)
+                self._bounds.keep(written, points, self._observed.size)
                 self._connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'revision'")
                 self._connection.execute(WRITE["meta"], ("updated", json.dumps(time.time())))
                 self._connection.execute("COMMIT")
@@ -271,14 +272,13 @@ class Store:
         while spare > 0 and len(self._queue) > 1:
             spare -= len(self._queue.pop(0)[1])
             # Rows of goals may have been among them: all goals are told anew at the next refresh.
-            self._latest, self._described = goal_rows.untouched(0), 0
+            self._latest, self._observed = goal_rows.untouched(0), np.zeros(0, np.bool_)
 
-    def _describe(
-        self, step: int, observed: goal_rows.Mask, before: goal_rows.Mask, names: Callable[[int], GoalName]
-    ) -> None:
+    def _describe(self, step: int, observed: goal_rows.Mask, names: Callable[[int], GoalName]) -> None:
         """Queue name, kind, place and parents of goals that are new, or observed for the first time."""
-        size = observed.size
-        is_new = np.arange(size) >= self._described
+        is_new = np.arange(observed.size) >= self._observed.size
+        before = np.zeros(observed.size, np.bool_)
+        before[: self._observed.size] = self._observed[: observed.size]
         rows: list[Row] = []
         for goal in np.flatnonzero(is_new | (observed & ~before)).tolist():
             name, kind, cell, members, parents = names(goal)
@@ -288,7 +288,7 @@ class Store:
             origin = (json.dumps(bits), json.dumps([int(parent) for parent in parents]))
             rows.append((goal, name, str(kind), row, col, *origin, step, step if observed[goal] else None, step))
         self._queue.append(("goals", rows))
-        self._described = max(self._described, size)
+        self._observed = observed | before
 
     def _queue_state(self, step: int, state: goal_rows.Snapshot, ids: npt.NDArray[np.int64]) -> None:
         pairs = zip(ids.tolist(), goal_rows.rows(state, ids), strict=True)
@@ -299,7 +299,8 @@ class Store:
         columns = ", ".join(STATE)
         stored = self._connection.execute(f"SELECT id, {columns} FROM goals ORDER BY id").fetchall()
         size = stored[-1][0] + 1 if stored else 0
-        self._latest, self._described = _filled(size, stored), size
+        self._latest = _filled(size, stored)
+        self._observed = self._latest["count"] > 0
         last = self._connection.execute(f"SELECT goal, {columns}, max(step) FROM goal_history GROUP BY goal")
         self._history = _filled(size, [row[:-1] for row in last if row[0] < size])
         self._bounds = Bounds(self._connection)
