@@ -1,0 +1,59 @@
+"""What can be trained: each domain with its proto-goal space, its size, and the presets that train it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Domain:
+    """One row of `protogoal envs`."""
+
+    name: str  # presets begin with it
+    env: str  # Gymnasium id and arguments
+    actions: int
+    proto_goals: str
+    size: int  # B
+    needs: str  # the extra to install, or nothing
+
+
+def domains() -> list[Domain]:
+    """All domains; nothing heavy is loaded."""
+    from protogoal.envs.baba import load_level
+    from protogoal.goals.spaces import BagOfWords
+
+    rows = [Domain("taxi", "protogoal/SparseTaxi-v0", 6, "25 taxi cells, 5 passenger places, 4 destinations", 34, "")]
+    for size in ("small", "medium", "paper"):
+        level = load_level(f"umaze-{size}")
+        planes = len(level.kinds)
+        rows.append(Domain(f"baba-umaze-{size}", f'protogoal/Baba-v0, level="umaze-{size}"', 5,
+                           f"{planes} objects and words in each of {level.width}×{level.height} cells",
+                           planes * level.width * level.height, "deep"))
+    words = BagOfWords().size
+    for name, arguments in (("narrow-river", 'scenario="narrow-river", monsters=0…4'), ("wide-river-lava", 'scenario="wide-river-lava"')):
+        rows.append(Domain(f"minihack-{name}", f"protogoal/MiniHackRiver-v0, {arguments}", 8,
+                           f"words of the message line, at most {words}, discovered as they are read", words, "deep,minihack"))
+    return rows
+
+
+def catalog() -> list[dict[str, Any]]:
+    """The same as JSON-able rows, with the presets of each domain."""
+    from protogoal.presets import PRESETS
+
+    return [asdict(d) | {"presets": [name for name in PRESETS if name.startswith(f"{d.name}-")]} for d in domains()]
+
+
+def show() -> None:
+    """Print the catalogue as a table."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table()
+    for column in ("domain", "environment", "actions", "proto-goals", "bits", "presets"):
+        table.add_column(column, justify="right" if column in ("actions", "bits") else "left")
+    for row in catalog():
+        needs = f"\npip install 'protogoal\\[{row['needs']}]'" if row["needs"] else ""
+        table.add_row(row["name"], row["env"], str(row["actions"]), row["proto_goals"], f"{row['size']:,}",
+                      "\n".join(row["presets"]) + needs)
+    Console().print(table)
