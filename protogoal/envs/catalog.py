@@ -45,15 +45,13 @@ def catalog() -> list[dict[str, Any]]:
 
 
 def show() -> None:
-    """Print the catalogue as a table."""
+    """Print the catalogue, a block for each domain."""
     from rich.console import Console
-    from rich.table import Table
 
-    table = Table()
-    for column in ("domain", "environment", "actions", "proto-goals", "bits", "presets"):
-        table.add_column(column, justify="right" if column in ("actions", "bits") else "left")
+    console = Console(highlight=False, soft_wrap=True)
     for row in catalog():
-        needs = f"\npip install 'protogoal\\[{row['needs']}]'" if row["needs"] else ""
-        table.add_row(row["name"], row["env"], str(row["actions"]), row["proto_goals"], f"{row['size']:,}",
-                      "\n".join(row["presets"]) + needs)
-    Console().print(table)
+        needs = f"   needs: pip install \"protogoal\\[{row['needs']}]\"" if row["needs"] else ""
+        console.print(f"[bold]{row['name']}[/]   {row['actions']} actions, {row['size']:,} proto-goals{needs}")
+        console.print(f"    [dim]environment[/]  {row['env']}")
+        console.print(f"    [dim]proto-goals[/]  {row['proto_goals']}")
+        console.print(f"    [dim]presets[/]      {'  '.join(row['presets']) or '–'}\n")
