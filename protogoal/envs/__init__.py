@@ -1,0 +1,12 @@
+"""The domains. Importing this package registers them with Gymnasium; each module is loaded only when one is made."""
+
+from gymnasium.envs.registration import register, registry
+
+
+def _register(name: str, entry_point: str, max_episode_steps: int | None = None) -> None:
+    if name not in registry:  # a second import (reload, spawned worker) must not warn
+        register(name, entry_point=entry_point, max_episode_steps=max_episode_steps)
+
+
+_register("protogoal/SparseTaxi-v0", "protogoal.envs.taxi:SparseTaxi", max_episode_steps=200)
+_register("protogoal/MiniHackRiver-v0", "protogoal.envs.minihack.env:RiverEnv")

@@ -1,0 +1,204 @@
+"""Any Gymnasium environment and any proto-goal space as a batch for the deep agent.
+
+Observations are sorted by their spaces: whole numbers on a grid become characters, 0/1 pictures planes, Discrete and
+MultiDiscrete ids, the rest a vector. Text is not shown to the network; it is for the proto-goal space. Bits are made
+here and never in a worker, from whole batches in order: a vocabulary that grows while it reads then grows the same
+way however many workers there are. `protogoal.deep.act` steps it; MiniHack is the first user.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from protogoal.envs.episodes import WHOLE, EnvFactory
+from protogoal.envs.vector import PAD, ArraySpec, BatchStep, Observation
+from protogoal.envs.workers import WorkerPool
+from protogoal.goals.spaces import ProtoGoalSpace
+
+MOST_CHARACTERS = 1024
+"""A grid of whole numbers with more values than this is taken as a picture, not as characters."""
+
+LONGEST_VECTOR = 16_384
+
+
+class GymBatchEnv:
+    """N copies of an environment as a `protogoal.envs.vector.BatchEnv`.
+
+    factory     makes one environment; for workers it must be importable or picklable
+    space       turns transitions into bits; it gets observations as the environment gives them, with a batch axis in
+                front, and texts as a list of bytes
+    max_active  most bits on at once; where a transition has more, the ones with the largest ids are dropped and
+                `on_event` is told once. None: all of a space of up to 64 bits, else 64.
+    """
+
+    def __init__(self, factory: EnvFactory, space: ProtoGoalSpace, num_envs: int, num_workers: int = 0,
+                 max_active: int | None = None, on_event: Callable[[str], None] | None = None, timeout: float = 120.0):
+        self.space = space
+        self.num_bits = space.size
+        self.max_active = min(space.size, 64) if max_active is None else int(max_active)
+        if self.max_active < 1:
+            raise ValueError(f"max_active must be at least 1, not {max_active}")
+        self._on_event = on_event or (lambda text: None)
+        self._overflowed = False
+        self.pool = WorkerPool(factory, num_envs, num_workers, timeout=timeout, on_event=on_event)
+        try:
+            self.num_envs = self.pool.num_envs
+            self.num_actions = self.pool.num_actions
+            whole = self.pool.observation_space
+            named = dict(whole.spaces) if isinstance(whole, spaces.Dict) else {WHOLE: whole}
+            self._readers = {name: _reader(name, part) for name, part in named.items() if not isinstance(part, spaces.Text)}
+            if not self._readers:
+                raise ValueError("the observation is text alone; a network needs a Box, Discrete or MultiDiscrete part")
+            self.observation_spec = {name: spec for name, (spec, _) in self._readers.items()}
+        except BaseException:
+            self.pool.close()
+            raise
+
+    def reset(self, seed: int | None = None) -> tuple[Observation, np.ndarray]:
+        """Starts all episodes anew; see `BatchEnv.reset`."""
+        self.pool.reset(seed)
+        return self._start()
+
+    def step(self, actions: np.ndarray) -> BatchStep:
+        """One transition of every environment; see `BatchEnv.step`."""
+        pool = self.pool
+        pool.step(actions)
+        if not np.isfinite(pool.reward).all():
+            env = int(np.flatnonzero(~np.isfinite(pool.reward))[0])
+            raise ValueError(f"environment {env} gave the reward {pool.reward[env]}; rewards must be finite numbers")
+        final_observation = self._observe(pool.final)
+        final_bits = self._bits(self._given(pool.previous), np.asarray(actions), self._given(pool.final))
+        final_bits[pool.crashed] = False  # nothing happened there
+        final_active = self._active(final_bits)
+        observation, active = final_observation, final_active
+        ended = pool.terminated | pool.truncated
+        if ended.any():
+            observation = self._observe(pool.observation)
+            active = final_active.copy()
+            active[ended] = self._starting_active(np.flatnonzero(ended))
+        return BatchStep(observation, active, final_observation, final_active,
+                         pool.reward.copy(), pool.terminated.copy(), pool.truncated.copy())
+
+    def get_state(self) -> dict[str, Any] | None:
+        """The episodes under way and what the space has learned; None when an episode is too long to be repeated."""
+        state = self.pool.get_state()
+        return None if state is None else {**state, "space": self.space.state_dict()}
+
+    def set_state(self, state: Mapping[str, Any]) -> tuple[Observation, np.ndarray]:
+        """Repeats the episodes up to where they were; returns (observation, active) of the states reached."""
+        self.space.load_state_dict(state["space"])
+        self.pool.set_state(state)
+        return self._start()
+
+    def close(self) -> None:
+        """Ends the workers. Safe to call twice."""
+        self.pool.close()
+
+    def _start(self) -> tuple[Observation, np.ndarray]:
+        return self._observe(self.pool.observation), self._starting_active(np.arange(self.num_envs))
+
+    def _observe(self, arrays: Mapping[str, np.ndarray]) -> Observation:
+        return {name: read(arrays[name]) for name, (_, read) in self._readers.items()}
+
+    def _given(self, arrays: Mapping[str, np.ndarray], rows: np.ndarray | None = None) -> Any:
+        """Observations as the space gets them."""
+        layout = self.pool.layout
+        given: dict[str, Any] = {}
+        for name in layout.parts:
+            array = arrays[name] if rows is None else arrays[name][rows]
+            given[name] = array.view(f"S{array.shape[1]}")[:, 0].tolist() if name in layout.texts else array
+        return given if layout.is_dict else given[WHOLE]
+
+    def _starting_active(self, rows: np.ndarray) -> np.ndarray:
+        """Bits of states that no transition led to: b(s, none, s)."""
+        start = self._given(self.pool.observation, rows)
+        return self._active(self._bits(start, None, start))
+
+    def _bits(self, s: Any, a: Any, s_next: Any) -> np.ndarray:
+        bits = np.asarray(self.space.bits(s, a, s_next))
+        if bits.ndim != 2 or bits.shape[1] != self.num_bits or bits.dtype != np.bool_:
+            raise ValueError(f"the proto-goal space gave {bits.dtype} bits of shape {bits.shape}; it must give bool "
+                             f"[N, {self.num_bits}]")
+        return bits
+
+    def _active(self, bits: np.ndarray) -> np.ndarray:
+        """Bits [n, B] → the ids of what is on, int32 [n, L] padded with −1."""
+        row, bit = np.nonzero(bits)
+        on = np.bincount(row, minlength=len(bits))
+        place = np.arange(len(row)) - (np.cumsum(on) - on)[row]  # rank of each id within its row
+        if len(on) and on.max() > self.max_active:
+            if not self._overflowed:
+                self._overflowed = True
+                self._on_event(f"a transition has {on.max()} bits on, more than max_active = {self.max_active}; "
+                               "the rest are dropped")
+            fits = place < self.max_active
+            row, bit, place = row[fits], bit[fits], place[fits]
+        active = np.full((len(bits), self.max_active), PAD, np.int32)
+        active[row, place] = bit
+        return active
+
+
+Reader = Callable[[np.ndarray], np.ndarray]
+
+
+def _reader(name: str, space: spaces.Space) -> tuple[ArraySpec, Reader]:
+    """How the network sees one part of an observation: its spec, and the function from arrays [N, …] to it."""
+    if isinstance(space, (spaces.Discrete, spaces.MultiDiscrete)):
+        sizes = np.atleast_1d(space.n if isinstance(space, spaces.Discrete) else space.nvec).astype(np.int64).ravel()
+        starts = np.atleast_1d(space.start).astype(np.int64).ravel()
+        offsets = np.concatenate([[0], np.cumsum(sizes)[:-1]]) - starts
+        dtype = np.dtype(np.int16 if sizes.sum() < 2**15 else np.int32)
+        spec = ArraySpec((len(sizes),), dtype, "active", int(sizes.sum()))
+        return spec, lambda array: (array.reshape(len(array), -1) + offsets).astype(dtype)
+    if isinstance(space, spaces.MultiBinary):
+        if len(space.shape) in (2, 3):
+            planes = space.shape if len(space.shape) == 3 else (1, *space.shape)
+            return ArraySpec(planes, np.dtype(np.uint8), "planes"), lambda array: array.reshape(-1, *planes).astype(np.uint8)
+        return _vector(name, int(np.prod(space.shape)), 0.0, 1.0)
+    if isinstance(space, spaces.Box):
+        low, high = float(space.low.min()), float(space.high.max())
+        if np.issubdtype(space.dtype, np.integer) and low >= 0:
+            if len(space.shape) == 3 and high <= 1:
+                return ArraySpec(space.shape, np.dtype(np.uint8), "planes"), lambda array: array.astype(np.uint8)
+            if len(space.shape) == 2 and high < MOST_CHARACTERS and not (high == 255 and min(space.shape) > 64):
+                dtype = np.dtype(np.uint8 if high < 256 else np.int16)
+                return ArraySpec(space.shape, dtype, "characters", int(high) + 1), lambda array: array.astype(dtype)
+        if np.issubdtype(space.dtype, np.integer) and np.isfinite([low, high]).all() and high > low:
+            return _vector(name, int(np.prod(space.shape)), low, high)
+        return _vector(name, int(np.prod(space.shape)), 0.0, 1.0)
+    raise ValueError(f"observation part {name!r} is {type(space).__name__}; allowed are Box, Discrete, MultiDiscrete, "
+                     "MultiBinary and Text")
+
+
+def _vector(name: str, size: int, low: float, high: float) -> tuple[ArraySpec, Reader]:
+    """A flat float32 vector, (x − low) / (high − low)."""
+    if size > LONGEST_VECTOR:
+        raise ValueError(f"observation part {name!r} has {size} numbers; a vector may have at most {LONGEST_VECTOR}. "
+                         "Smaller pictures, 0/1 planes [C, H, W] or a grid of whole numbers [H, W] are allowed")
+
+    def read(array: np.ndarray) -> np.ndarray:
+        values = ((array.reshape(len(array), -1) - low) / (high - low)).astype(np.float32)
+        if not np.isfinite(values).all():
+            env = int(np.argwhere(~np.isfinite(values))[0, 0])
+            raise ValueError(f"environment {env} gave a number in {name!r} that is not finite; NaN and infinity are not allowed")
+        return values
+
+    return ArraySpec((size,), np.dtype(np.float32), "vector"), read
+
+
+def load(reference: str) -> Any:
+    """The object that "module:name" names."""
+    module, colon, name = reference.partition(":")
+    if not (module and colon and name):
+        raise ValueError(f"expected module:name, not {reference!r}")
+    try:
+        return getattr(importlib.import_module(module), name)
+    except ImportError as error:
+        raise ValueError(f"cannot import {module!r}: {error}") from error
+    except AttributeError:
+        raise ValueError(f"module {module!r} has no {name!r}") from None

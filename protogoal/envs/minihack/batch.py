@@ -1,0 +1,31 @@
+"""The river for the deep agent: many `RiverEnv`s in workers, and the words of their messages as proto-goals.
+
+`BagOfWords` discovers its vocabulary as it reads (paper appendix A, figure 6). A run makes one of these for acting and,
+with the same space, one for evaluation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Literal
+
+from protogoal.envs.gym_batch import GymBatchEnv
+from protogoal.envs.minihack.env import RiverEnv
+from protogoal.goals.spaces import BagOfWords, ProtoGoalSpace
+
+MAX_WORDS = {"last": 32, "all": 64}
+"""Most different words of one message: a page has 80 characters, a fall into the river six pages."""
+
+
+def word_space(capacity: int = 256) -> BagOfWords:
+    """One bit a word of the message, up to `capacity` words (the six scenarios together say about 250)."""
+    return BagOfWords(capacity, key="message")
+
+
+def river_batch(scenario: str = "narrow-river", monsters: int = 0, num_envs: int = 32, num_workers: int = 0, *,
+                max_steps: int = 350, crop: int = 9, pages: Literal["last", "all"] = "last", space: ProtoGoalSpace | None = None,
+                on_event: Callable[[str], None] | None = None) -> GymBatchEnv:
+    """N rivers as a `BatchEnv`; `space` defaults to a fresh `word_space()`."""
+    factory = partial(RiverEnv, scenario=scenario, monsters=monsters, max_steps=max_steps, crop=crop, pages=pages)
+    return GymBatchEnv(factory, space or word_space(), num_envs, num_workers, MAX_WORDS.get(pages), on_event)
