@@ -66,8 +66,7 @@ class WorkerPool:
         self._group: EnvGroup | None = None
         self._workers: list[_Worker] = []
         if self.num_workers:
-            context = multiprocessing.get_context(
-                "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn")
+            context = _context()
             buffer = context.RawArray(ctypes.c_uint8, self.layout.nbytes)
             edges = np.linspace(0, self.num_envs, self.num_workers + 1).astype(int).tolist()
             directory = tempfile.mkdtemp(prefix="protogoal-workers-")  # the environments' files live in here
@@ -272,6 +271,18 @@ class _Worker:
             self._process.close()
             self._process = None
         shutil.rmtree(self._directory, ignore_errors=True)
+
+
+def _context() -> Any:
+    """Workers are forked from a small server that has imported what they need, or spawned where there is no fork.
+
+    Not forked from this process: it may hold threads (a learner's), whose locks a fork would copy.
+    """
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])  # heeded when the server starts, which is once a process
+    return context
 
 
 def _close(workers: list[_Worker], directory: str) -> None:
