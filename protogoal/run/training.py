@@ -79,12 +79,12 @@ def _drive(run: RunDirectory, session: Session, store: Store) -> None:
     finished = False
     try:
         with _GracefulStop() as stop, Progress(run.config.steps, run.preset) as bar:
-            saver = _Saver(run, session)
+            saver = _Saver(run, session, store)
             for step, facts in session.train(store):
                 bar.update(step, **facts)
                 if stop.requested:
                     break
-                saver.maybe_save(step)
+                saver.maybe_save()
             saver.save()
         finished = session.step >= run.config.steps
     finally:
@@ -96,16 +96,17 @@ def _drive(run: RunDirectory, session: Session, store: Store) -> None:
 class _Saver:
     """Checkpoints about once a minute, less often where saving takes long."""
 
-    def __init__(self, run: RunDirectory, session: Session):
-        self.run, self.session = run, session
+    def __init__(self, run: RunDirectory, session: Session, store: Store):
+        self.run, self.session, self.store = run, session, store
         self._due = time.monotonic() + CHECKPOINT_SECONDS
 
-    def maybe_save(self, step: int) -> None:
+    def maybe_save(self) -> None:
         if time.monotonic() >= self._due:
             self.save()
 
     def save(self) -> None:
         start = time.monotonic()
+        self.store.flush()  # first the record up to here, then the state that goes on from here: nothing is ever missing
         checkpoint.save(self.run.checkpoints, self.session.step, self.session.state_dict())
         now = time.monotonic()
         self._due = now + max(CHECKPOINT_SECONDS, (now - start) / CHECKPOINT_SHARE)

@@ -1,0 +1,44 @@
+"""From settings to a batch of environments, with the proto-goal space that belongs to it.
+
+The only place that knows which domain has which class; agents see `BatchEnv` alone. Heavy packages are imported when
+their domain is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from protogoal.config import BabaSettings, RiverSettings
+from protogoal.envs.vector import BatchEnv
+from protogoal.envs.views import ActiveView
+from protogoal.goals.spaces import ProtoGoalSpace
+
+
+def make_batch_env(
+    settings: BabaSettings | RiverSettings,
+    num_envs: int,
+    space: ProtoGoalSpace | None = None,
+    on_event: Callable[[str], None] | None = None,
+) -> tuple[BatchEnv, ProtoGoalSpace]:
+    """N environments and their proto-goal space. `space`: one to share (a vocabulary, with the environments that act)."""
+    if isinstance(settings, BabaSettings):
+        from protogoal.envs.baba.batch import BabaBatch
+
+        baba = BabaBatch(settings.level, num_envs, settings.max_steps)
+        return (ActiveView(baba) if settings.observation == "active" else baba), baba.space
+    if isinstance(settings, RiverSettings):
+        from protogoal.envs.minihack.batch import river_batch, word_space
+
+        words = space or word_space(settings.vocabulary)
+        river = river_batch(
+            settings.scenario,
+            settings.monsters,
+            num_envs,
+            settings.workers,
+            max_steps=settings.max_steps,
+            crop=settings.crop,
+            space=words,
+            on_event=on_event,
+        )
+        return river, words
+    raise ValueError(f"no environment is made from {type(settings).__name__}; allowed are BabaSettings, RiverSettings")

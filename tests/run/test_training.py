@@ -1,0 +1,109 @@
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from protogoal.cli import main
+from protogoal.presets import PRESETS
+from protogoal.run import checkpoint, training
+from protogoal.run.directory import RunDirectory
+from protogoal.run.tabular import TabularSession
+
+
+def final_state(path):
+    return checkpoint.load_latest(path / "checkpoints")[1]
+
+
+def same(a, b):
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+    return np.array_equal(a, b, equal_nan=isinstance(a, np.ndarray) and a.dtype.kind == "f")
+
+
+OPTIONS = ["--steps", "60000", "--learning.eval_every", "500", "--learning.eval_episodes", "10"]
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory):
+    path = tmp_path_factory.mktemp("whole") / "run"
+    assert main(["train", "taxi-protogoal", "--run", str(path), *OPTIONS]) == 0
+    return path
+
+
+def metrics(path):
+    with sqlite3.connect(path / "run.db") as database:
+        return database.execute("SELECT name, step, value FROM metrics ORDER BY name, step").fetchall()
+
+
+def test_the_same_seed_gives_the_same_run(uninterrupted, tmp_path):
+    assert main(["train", "taxi-protogoal", "--run", str(tmp_path / "again"), *OPTIONS]) == 0
+    assert metrics(tmp_path / "again") == metrics(uninterrupted)
+    assert same(final_state(tmp_path / "again"), final_state(uninterrupted))
+
+
+def run_in_background(path):
+    code = ("import sys; from protogoal.run import training; training.CHECKPOINT_SECONDS = 0.05; training.CHECKPOINT_SHARE = 1.0;"
+            "from protogoal.cli import main; sys.exit(main(sys.argv[1:]))")
+    arguments = ["resume", str(path)] if path.exists() else ["train", "taxi-protogoal", "--run", str(path), *OPTIONS]
+    return subprocess.Popen([sys.executable, "-c", code, *arguments], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+
+def wait_for_checkpoint(path, process, beyond=-1):
+    def newest():
+        found = sorted((path / "checkpoints").glob("[0-9]*")) if (path / "checkpoints").is_dir() else []
+        return int(found[-1].name) if found else -1
+
+    deadline = time.monotonic() + 60
+    while newest() <= beyond and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+def test_killed_at_random_moments_a_run_resumes_to_the_bit(uninterrupted, tmp_path):
+    path = tmp_path / "killed"
+    rng = np.random.default_rng()
+    for _ in range(2):
+        process = run_in_background(path)
+        wait_for_checkpoint(path, process)
+        time.sleep(rng.uniform(0.0, 0.3))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert (path / "config.json").exists()
+    assert main(["resume", str(path)]) == 0
+    assert same(final_state(path), final_state(uninterrupted))
+    assert metrics(path) == metrics(uninterrupted)
+
+
+def test_ctrl_c_leaves_a_run_that_can_be_read_and_resumed(uninterrupted, tmp_path):
+    path = tmp_path / "stopped"
+    process = run_in_background(path)
+    wait_for_checkpoint(path, process)
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert "protogoal resume" in output or "finished" in output
+    assert main(["goals", str(path)]) == 0
+    assert main(["eval", str(path), "--episodes", "5"]) == 0
+    assert main(["report", str(path), "--out", str(tmp_path / "stopped.html")]) == 0
+    if "protogoal resume" in output:
+        assert main(["resume", str(path)]) == 0
+    assert same(final_state(path), final_state(uninterrupted))
+
+
+def test_a_run_without_a_checkpoint_starts_again_from_its_configuration(tmp_path):
+    config = PRESETS["taxi-qlearning"].__class__(agent="qlearning", steps=3000)
+    RunDirectory.create(tmp_path / "early", "taxi-qlearning", config)  # killed before anything else was written
+    training.resume(tmp_path / "early")
+    assert TabularSession(config).step == 0
+    assert checkpoint.load_latest(tmp_path / "early" / "checkpoints")[0] == 3000
+
+
+def test_every_preset_field_survives_config_json(tmp_path):
+    for name, config in PRESETS.items():
+        RunDirectory.create(tmp_path / name, name, config)
+        assert RunDirectory.open(tmp_path / name).config == config
+        assert os.listdir(tmp_path / name) == ["config.json"]
