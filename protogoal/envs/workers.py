@@ -17,10 +17,11 @@ import multiprocessing
 import os
 import shutil
 import signal
+import sys
 import tempfile
 import traceback
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -230,7 +231,8 @@ class _Worker:
         self._pipe, theirs = self._context.Pipe()
         self._process = self._context.Process(target=_work, args=(theirs, self._directory, *self._arguments),
                                               name=f"environments-{self.number}", daemon=True)
-        self._process.start()
+        with _main_left_alone():
+            self._process.start()
         theirs.close()  # so that the pipe breaks when the worker dies
 
     def send(self, command: str, actions: np.ndarray | None = None) -> None:
@@ -283,6 +285,23 @@ def _context() -> Any:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__])  # heeded when the server starts, which is once a process
     return context
+
+
+@contextlib.contextmanager
+def _main_left_alone() -> Iterator[None]:
+    """Keeps new processes from running the user's script again.
+
+    They need nothing of it (what it defines is sent along), and a script without the `__main__` guard, a notebook or
+    standard input would fail there.
+    """
+    main = sys.modules["__main__"]
+    kept = {name: getattr(main, name) for name in ("__spec__", "__file__") if hasattr(main, name)}
+    try:
+        main.__spec__ = None
+        main.__dict__.pop("__file__", None)
+        yield
+    finally:
+        main.__dict__.update(kept)
 
 
 def _close(workers: list[_Worker], directory: str) -> None:

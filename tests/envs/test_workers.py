@@ -270,6 +270,15 @@ def test_nothing_stays_behind_however_the_parent_ends(ending, tmp_path):
         assert stderr.count("Traceback") == (ending == "SIGINT")
 
 
+def test_a_script_without_a_main_guard_can_use_workers():
+    code = ("from test_workers import Walk; from protogoal.envs.workers import WorkerPool\n"
+            "class Mine(Walk): pass\n"
+            "pool = WorkerPool(Mine, 2, 1); pool.reset(seed=0); print(__name__, pool.observation['place'].shape)")
+    path = os.pathsep.join([str(Path(__file__).parent), str(Path(__file__).parents[2])])
+    done = subprocess.run([sys.executable, "-"], input=code, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path})
+    assert (done.stdout, done.stderr) == ("__main__ (2,)\n", "")
+
+
 def test_a_step_that_was_interrupted_must_be_followed_by_a_reset():
     pool = WorkerPool(Walk, 2, 1)
     try:
