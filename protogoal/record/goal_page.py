@@ -1,0 +1,108 @@
+"""One page of the goal table: filter, search and sort in SQL, so that 100,000 goals cost as much as a hundred to show.
+
+Called by the inspector's goal table, the report and the terminal table.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from protogoal.record.queries import Record, named
+from protogoal.record.reader import StoreReader
+from protogoal.record.run_facts import RunFacts
+
+# The distance to the threshold that decides: how far a pruned goal is short, how far a plausible one is above (the
+# nearer of its two tests). Goals without a test have none.
+_MARGIN = """CASE verdict WHEN 1 THEN seek_max - :reachability WHEN 2 THEN seek_mean + avoid_mean - :controllability
+    WHEN 4 THEN min(seek_max - :reachability, seek_mean + avoid_mean - :controllability) END"""
+
+SORTS: dict[str, str] = {
+    "id": "id",
+    "name": "name COLLATE NOCASE",
+    "kind": "kind COLLATE NOCASE",
+    "count": "count",
+    "success": "CASE WHEN pursuits > 0 THEN success END",
+    "pursuits": "pursuits",
+    "seek_max": "seek_max",
+    "seek_mean": "seek_mean",
+    "avoid_mean": "avoid_mean",
+    "verdict": "verdict",
+    "margin": _MARGIN,
+    "bucket": "CASE WHEN bucket >= 0 THEN bucket END",
+    "age": "-observed_step",
+}
+
+
+@dataclass(frozen=True)
+class GoalFilter:
+    """Which goals to list; empty means all."""
+
+    search: str = ""  # a part of the name; several words must all be in it
+    verdicts: tuple[int, ...] = ()
+    kinds: tuple[str, ...] = ()
+    joined: bool | None = None  # True: AND-goals only, False: single bits only
+    offered: bool = False
+    mastered: bool = False
+
+
+def goal_page(
+    reader: StoreReader,
+    facts: RunFacts,
+    chosen: GoalFilter | None = None,
+    sort: str = "count",
+    descending: bool = True,
+    offset: int = 0,
+    limit: int = 50,
+) -> tuple[list[Record], int]:
+    """(rows of the page, number of goals that match). A row: the goal's columns, `margin`, `age` and `parents` [(id, name)]."""
+    if sort not in SORTS:
+        raise ValueError(f"cannot sort by {sort!r}; allowed are {', '.join(SORTS)}")
+    where, parameters = _where(chosen or GoalFilter())
+    parameters |= {"reachability": facts.reachability_threshold, "controllability": facts.controllability_threshold}
+    (total,) = reader.rows(f"SELECT count(*) FROM goals WHERE {where}", parameters)[0]
+    order = f"({SORTS[sort]}) IS NULL, {SORTS[sort]} {'DESC' if descending else 'ASC'}, id"
+    page = reader.records(
+        f"SELECT *, {_MARGIN} AS margin FROM goals WHERE {where} ORDER BY {order} LIMIT :limit OFFSET :offset",
+        {**parameters, "limit": limit, "offset": max(0, offset)})
+    for row in page:
+        row["members"], row["parents"] = json.loads(row["members"]), json.loads(row["parents"])
+        row["age"] = None if row["observed_step"] is None else max(0, facts.step - row["observed_step"])
+    ids = sorted({parent for row in page for parent in row["parents"]})
+    names = dict(named(reader, ids)) if ids else {}
+    for row in page:
+        row["parents"] = [(parent, names[parent]) for parent in row["parents"]]
+    return page, int(total)
+
+
+def margin(row: Record, facts: RunFacts) -> float | None:
+    """The same margin for one goal's record."""
+    control = None if row["avoid_mean"] is None else row["seek_mean"] + row["avoid_mean"] - facts.controllability_threshold
+    reach = None if row["seek_max"] is None else row["seek_max"] - facts.reachability_threshold
+    if row["verdict"] == 1:
+        return reach
+    if row["verdict"] == 2:
+        return control
+    return min(reach, control) if row["verdict"] == 4 and reach is not None and control is not None else None
+
+
+def _where(chosen: GoalFilter) -> tuple[str, dict[str, Any]]:
+    terms, parameters = ["1"], {}
+    for index, word in enumerate(chosen.search.lower().split()):
+        terms.append(f"instr(lower(name), :word{index}) > 0")
+        parameters[f"word{index}"] = word
+    for column, values in (("verdict", chosen.verdicts), ("kind", chosen.kinds)):
+        if values:
+            terms.append(_among(column, values, parameters))
+    if chosen.joined is not None:
+        terms.append("parents <> '[]'" if chosen.joined else "parents = '[]'")
+    terms += [column for column in ("offered", "mastered") if getattr(chosen, column)]
+    return " AND ".join(terms), parameters
+
+
+def _among(column: str, values: Sequence[Any], parameters: dict[str, Any]) -> str:
+    marks = [f":{column}{index}" for index in range(len(values))]
+    parameters.update({mark[1:]: value for mark, value in zip(marks, values, strict=True)})
+    return f"{column} IN ({', '.join(marks)})"

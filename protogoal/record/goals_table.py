@@ -1,0 +1,99 @@
+"""`protogoal goals DIR [--why ID|NAME] [--json]`: the goal table in the terminal, in the words of the page.
+
+Called by cli.py.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from protogoal.record import queries, words
+from protogoal.record.goal_page import goal_page, margin
+from protogoal.record.queries import Record
+from protogoal.record.reader import StoreReader
+from protogoal.record.run_facts import RunFacts, run_facts
+
+ROWS = 40  # in the terminal; --json has all
+
+_STYLE = {0: "dim", 1: "red", 2: "magenta", 3: "cyan", 4: "green"}
+
+
+def goals_table(run_dir: Path, why: str | None = None, as_json: bool = False) -> str | None:
+    """Print the table, or one goal's story (`why`: its id or name). With `as_json` return the JSON text instead."""
+    with StoreReader(run_dir) as reader:
+        facts = run_facts(reader)
+        if why is not None:
+            goal_id = queries.find_goal(reader, why)
+            record, history = queries.goal(reader, goal_id), queries.goal_history(reader, goal_id)
+            story = words.why(record, facts, history)
+            if as_json:
+                return json.dumps({**_as_json(record, facts), "reason": story[0], "why": story}, ensure_ascii=False)
+            return _tell(record, story, facts)
+        if as_json:
+            rows, _ = goal_page(reader, facts, limit=-1)
+            goals = [{**_as_json(row, facts), "reason": words.why(row, facts)[0]} for row in rows]
+            return json.dumps({"run": facts.label, "step": facts.step, "goals": goals}, ensure_ascii=False)
+        rows, total = goal_page(reader, facts, limit=ROWS)
+        verdicts = Counter(dict(reader.rows("SELECT verdict, count(*) FROM goals GROUP BY verdict")))
+    if not total:
+        return f"{facts.label}: no goals were recorded (an agent without goals, or before the first refresh)"
+    _show(rows, total, verdicts, facts)
+    return None
+
+
+def _show(rows: list[Record], total: int, verdicts: Counter[int], facts: RunFacts) -> None:
+    console = Console()
+    table = Table(title=f"Goals of {facts.label} at step {facts.step:,}", title_justify="left", expand=False)
+    table.add_column("id", justify="right", style="dim")
+    table.add_column("goal", overflow="fold", min_width=16)
+    for heading in ("count", "success", "V_seek", "V_avoid"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    for heading in ("margin", "bucket", "age"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in rows:
+        style = _STYLE[row["verdict"]]
+        star = " ★" if row["mastered"] else ""
+        table.add_row(
+            str(row["id"]), Text(words.printable(row["name"]) + star),
+            words.whole(row["count"]), words.percent(words.success_of(row)),
+            words.decimal(row["seek_max"]), words.decimal(row["avoid_mean"]),
+            Text(words.verdict_words(row["verdict"]), style=style), words.signed(row["margin"]),
+            words.bucket_words(row["bucket"]), words.short(row["age"]))
+    console.print(table)
+    counts = ", ".join(f"{verdicts[v]:,} {words.VERDICTS[v]}" for v in sorted(words.VERDICTS, reverse=True) if verdicts[v])
+    more = f"The {len(rows):,} most counted of {total:,} goals" if total > len(rows) else f"{total:,} goals"
+    console.print(f"{more}: {counts}. ★ mastered.", highlight=False)
+    if facts.funnel:
+        stages = " → ".join(f"{name} {number:,}" for name, number in facts.funnel.items())
+        console.print(stages, highlight=False, style="dim")
+    console.print("One goal's story: protogoal goals DIR --why ID or NAME", highlight=False, style="dim")
+
+
+def _tell(record: Record, story: list[str], facts: RunFacts) -> str:
+    head = f"{record['name']}  (goal {record['id']}, {record['kind']}, run {facts.label} at step {facts.step:,})"
+    return "\n".join(words.printable(line) for line in (head, *(f"  {sentence}" for sentence in story)))
+
+
+def _as_json(row: Record, facts: RunFacts) -> dict[str, Any]:
+    def ids(pairs: list[Any]) -> list[int]:
+        return [pair[0] if isinstance(pair, (tuple, list)) else pair for pair in pairs]
+
+    return {
+        "id": row["id"], "name": row["name"], "kind": row["kind"],
+        "cell": None if row["row"] is None else [row["row"], row["col"]],
+        "members": ids(row["members"]), "parents": ids(row["parents"]),
+        "count": row["count"], "pursuits": row["pursuits"], "success": words.success_of(row),
+        "seek_max": row["seek_max"], "seek_mean": row["seek_mean"], "avoid_mean": row["avoid_mean"],
+        "verdict": words.VERDICTS[row["verdict"]], "margin": margin(row, facts),
+        "bucket": None if row["bucket"] < 0 else row["bucket"],
+        "offered": bool(row["offered"]), "mastered": bool(row["mastered"]),
+        "created_step": row["created_step"], "observed_step": row["observed_step"],
+    }

@@ -1,0 +1,173 @@
+"""The questions people ask of a run, as SQL: curves, the state of goals at a step, one goal's history, clips, events.
+
+Each function takes a StoreReader and returns plain arrays or records; nothing here draws. The inspector, the report and
+the terminal table ask the same functions, so they show the same numbers.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protogoal.record.reader import StoreReader
+from protogoal.record.schema import FUNNEL, STATE
+
+Curve = dict[str, NDArray[Any]]
+Record = dict[str, Any]
+
+HISTORY_POINTS = 2_000  # of one goal; a history has fewer, see bounds.py
+
+
+def _curve(reader: StoreReader, columns: str, source: str, parameters: tuple[Any, ...] = ()) -> Curve:
+    """Columns of a query as arrays; NULL becomes NaN."""
+    names = re.split(r",\s*", columns)
+    rows = reader.rows(f"SELECT {columns} FROM {source}", parameters)
+    values = zip(*rows, strict=True) if rows else ((),) * len(names)
+    return {name: np.array([np.nan if v is None else v for v in column], np.float64)
+            for name, column in zip(names, values, strict=True)}
+
+
+def success_curve(reader: StoreReader) -> Curve:
+    """The evaluator's success over the run: step, seconds, success, low, high (95 % Wilson), episodes, mean_return."""
+    columns = "step, seconds, successes, episodes, low, high, mean_return"
+    curve = _curve(reader, columns, "evaluations ORDER BY step")
+    curve["success"] = curve.pop("successes") / np.maximum(curve["episodes"], 1)
+    return curve
+
+
+def funnel_curves(reader: StoreReader) -> Curve:
+    """How many goals were in each stage after each refresh: step, seconds, the stages, and unsampled."""
+    return _curve(reader, f"step, seconds, {', '.join(FUNNEL)}, unsampled", "refreshes ORDER BY step")
+
+
+def metric_names(reader: StoreReader) -> list[str]:
+    """Every metric that was ever written, by name; a skip over the key, not a walk over all points."""
+    skip = ("WITH RECURSIVE names(name) AS (SELECT min(name) FROM metrics UNION ALL "
+            "SELECT (SELECT min(name) FROM metrics WHERE name > names.name) FROM names WHERE names.name IS NOT NULL) "
+            "SELECT name FROM names WHERE name IS NOT NULL")
+    return [row[0] for row in reader.rows(skip)]
+
+
+def metric_curve(reader: StoreReader, name: str) -> Curve:
+    """One metric over the run: step, seconds, value."""
+    return _curve(reader, "step, seconds, value", "metrics WHERE name = ? ORDER BY step", (name,))
+
+
+def refresh_steps(reader: StoreReader) -> NDArray[np.int64]:
+    """The steps of all refreshes that are still recorded, ascending."""
+    return np.array([row[0] for row in reader.rows("SELECT step FROM refreshes ORDER BY step")], np.int64)
+
+
+def events(reader: StoreReader, limit: int = 50) -> list[Record]:
+    """The newest lines of the run's log, newest first: step, seconds, text."""
+    return reader.records("SELECT step, seconds, text FROM events ORDER BY id DESC LIMIT ?", (limit,))
+
+
+def goal(reader: StoreReader, goal_id: int) -> Record:
+    """One goal: its row, with members and parents as (id, name), and the newest goals made of it as `children`."""
+    found = reader.records("SELECT * FROM goals WHERE id = ?", (goal_id,))
+    if not found:
+        (size,) = reader.rows("SELECT count(*) FROM goals")[0]
+        raise ValueError(f"there is no goal {goal_id}; the run has {size:,} goals, numbered from 0")
+    record = found[0]
+    record["members"] = named(reader, json.loads(record["members"]))
+    record["parents"] = named(reader, json.loads(record["parents"]))
+    sql = ("SELECT goals.id, goals.name FROM goals, json_each(goals.parents) AS parent "
+           "WHERE goals.parents <> '[]' AND parent.value = ? ORDER BY goals.id DESC LIMIT 12")
+    record["children"] = reader.rows(sql, (goal_id,))
+    return record
+
+
+def named(reader: StoreReader, ids: list[int]) -> list[tuple[int, str]]:
+    """(id, name) of each goal, in the given order; the task is −1."""
+    marks = ", ".join("?" * len(ids))
+    names = dict(reader.rows(f"SELECT id, name FROM goals WHERE id IN ({marks})", ids))
+    return [(i, "the task" if i < 0 else names.get(i, f"goal {i}")) for i in ids]
+
+
+def find_goal(reader: StoreReader, text: str) -> int:
+    """The id of a goal from what a person typed: its id, its name, or a part of its name that only one goal has."""
+    text = text.strip()
+    if re.fullmatch(r"\d{1,18}", text):
+        return int(goal(reader, int(text))["id"])
+    exact = reader.rows("SELECT id FROM goals WHERE name = ? COLLATE NOCASE ORDER BY id LIMIT 1", (text,))
+    if exact:
+        return int(exact[0][0])
+    like = "FROM goals WHERE instr(lower(name), lower(?)) > 0"
+    (many,) = reader.rows(f"SELECT count(*) {like}", (text,))[0]
+    some = reader.rows(f"SELECT id, name {like} ORDER BY length(name), id LIMIT 3", (text,))
+    if many == 1:
+        return int(some[0][0])
+    if many:
+        examples = ", ".join(f"{i} ({name})" for i, name in some)
+        raise ValueError(f"{many:,} goals have {text!r} in their name; say which by id, for example {examples}")
+    raise ValueError(f"no goal is called {text!r}; protogoal goals DIR lists them")
+
+
+def goal_history(reader: StoreReader, goal_id: int) -> Curve:
+    """One goal's state wherever it changed materially, and as it is now: step and the state columns."""
+    columns = f"step, {', '.join(STATE)}"
+    past = _curve(reader, columns, f"goal_history WHERE goal = ? ORDER BY step LIMIT {HISTORY_POINTS}", (goal_id,))
+    now = reader.rows(f"SELECT (SELECT max(step) FROM refreshes), {', '.join(STATE)} FROM goals WHERE id = ?", (goal_id,))
+    if now and now[0][0] is not None and (not past["step"].size or now[0][0] > past["step"][-1]):
+        last = [np.nan if value is None else value for value in now[0]]
+        past = {name: np.append(past[name], value) for name, value in zip(past, last, strict=True)}
+    return past
+
+
+def goal_pursuits(reader: StoreReader, goal_id: int, limit: int = 50) -> list[Record]:
+    """The newest pursuits of a goal, newest first: step at its end, success, length."""
+    return reader.records(
+        "SELECT step, success, length FROM pursuits WHERE goal = ? ORDER BY id DESC LIMIT ?", (goal_id, limit))
+
+
+def kinds(reader: StoreReader) -> list[Record]:
+    """The kinds of single-bit goals: kind, goals, rows and cols of the grid they lie on (0 where they lie on none)."""
+    return reader.records(
+        "SELECT kind, count(*) AS goals, coalesce(max(row) + 1, 0) AS rows, coalesce(max(col) + 1, 0) AS cols "
+        "FROM goals WHERE parents = '[]' GROUP BY kind ORDER BY min(id)")
+
+
+def goals_at(reader: StoreReader, kind: str, step: int | None = None) -> Curve:
+    """The single-bit goals of one kind as they were after the last refresh up to `step` (None: now).
+
+    Columns id, row, col and the state; and `name`, an array of strings. Before its first change a goal is untouched.
+    """
+    place = "id, row, col"
+    state = ", ".join(STATE)
+    source = "goals WHERE parents = '[]' AND kind = ? ORDER BY id"
+    if step is None:
+        curve = _curve(reader, f"{place}, {state}", source, (kind,))
+    else:
+        default = ", ".join(
+            f"coalesce(h.{name}, {sql.partition('DEFAULT')[2] or 'NULL'}) AS {name}" for name, sql in STATE.items())
+        then = "SELECT max(step) FROM goal_history WHERE goal = g.id AND step <= ?"
+        rows = reader.rows(
+            f"SELECT id, row, col, {default} FROM (SELECT id, row, col FROM {source}) AS g "
+            f"LEFT JOIN goal_history AS h ON h.goal = g.id AND h.step = ({then})", (kind, step))
+        values = zip(*rows, strict=True) if rows else ((),) * (3 + len(STATE))
+        names = ["id", "row", "col", *STATE]
+        curve = {name: np.array([np.nan if v is None else v for v in column], np.float64)
+                 for name, column in zip(names, values, strict=True)}
+    curve["name"] = np.array([row[0] for row in reader.rows(f"SELECT name FROM {source}", (kind,))], np.object_)
+    return curve
+
+
+def clips(reader: StoreReader, kind: str | None = None, success: bool | None = None, limit: int = 12) -> list[Record]:
+    """The newest clips without their pictures, newest first: id, step, kind, goal, name, success, bytes."""
+    return reader.records(
+        "SELECT clips.id, clips.step, clips.kind, goal, clips.success, bytes, coalesce(goals.name, 'the task') AS name "
+        "FROM clips LEFT JOIN goals ON goals.id = clips.goal "
+        "WHERE (:kind IS NULL OR clips.kind = :kind) AND (:success IS NULL OR clips.success = :success) "
+        "ORDER BY clips.id DESC LIMIT :limit",
+        {"kind": kind, "success": None if success is None else int(success), "limit": limit})
+
+
+def clip_gif(reader: StoreReader, clip_id: int) -> bytes | None:
+    """The moving picture of a clip, or None where it is gone."""
+    found = reader.rows("SELECT gif FROM clips WHERE id = ?", (clip_id,))
+    return bytes(found[0][0]) if found else None
