@@ -12,6 +12,13 @@ import typing
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
+from protogoal.deep.settings import (
+    ActorSettings,
+    EvaluationSettings,
+    LearnerSettings,
+    NetworkSettings,
+    ReplaySettings,
+)
 from protogoal.goals.evaluator import PGESettings
 from protogoal.tabular.settings import TabularSettings
 
@@ -45,6 +52,75 @@ class TabularConfig:
 
     def __post_init__(self) -> None:
         check_at_least(self, steps=1, seed=0)
+
+
+@dataclass(frozen=True)
+class BabaSettings:
+    """Baba Is You."""
+
+    level: str = "umaze-small"
+    """A level that comes with the package (umaze-small, umaze-medium, umaze-paper, …) or the path of a level file."""
+    max_steps: int = 1000
+    """Time limit of an episode."""
+    observation: Literal["active", "planes"] = "active"
+    """What the network reads: the list of what stands where (fast), or one binary picture a kind of thing."""
+
+    def __post_init__(self) -> None:
+        check_at_least(self, max_steps=1)
+
+
+@dataclass(frozen=True)
+class RiverSettings:
+    """MiniHack's rivers."""
+
+    scenario: Literal["narrow-river", "wide-river-lava"] = "narrow-river"
+    """One boulder to cross, or two with lava about."""
+    monsters: int = 0
+    """Monsters on the way, 0 to 4."""
+    max_steps: int = 350
+    """Time limit of an episode."""
+    crop: int = 9
+    """Side of the view around the player, an odd number of cells."""
+    vocabulary: int = 256
+    """Most words that can become proto-goals."""
+    workers: int = 1
+    """Processes that step the environments; 0 steps them in the main process."""
+
+    def __post_init__(self) -> None:
+        check_at_least(self, monsters=0, max_steps=1, crop=1, vocabulary=1, workers=0)
+
+
+@dataclass(frozen=True)
+class DeepConfig:
+    """A run of the deep agent."""
+
+    env: BabaSettings | RiverSettings = field(default_factory=BabaSettings)
+    """The environment."""
+    agent: Literal["protogoal", "r2d2"] = "protogoal"
+    """Proto-R2D2, or the same agent without goals."""
+    network: NetworkSettings = field(default_factory=NetworkSettings)
+    """The value network."""
+    actor: ActorSettings = field(default_factory=ActorSettings)
+    """How experience is made."""
+    replay: ReplaySettings = field(default_factory=ReplaySettings)
+    """What is kept of it, and what is learned from."""
+    learner: LearnerSettings = field(default_factory=LearnerSettings)
+    """How the network learns."""
+    pge: PGESettings = field(default_factory=PGESettings)
+    """The proto-goal evaluator."""
+    refresh_every: int = 50_000
+    """Steps between two refreshes of the proto-goal evaluator."""
+    evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
+    """The evaluator of the task."""
+    steps: int = 10_000_000
+    """Environment steps in all."""
+    seed: int = 0
+    """Everything random follows from it."""
+    threads: int = 2
+    """2: acting and learning at the same time, each on its own core, with the same result at every run. 1: in turn."""
+
+    def __post_init__(self) -> None:
+        check_at_least(self, refresh_every=1, steps=1, seed=0, threads=1)
 
 
 def check_at_least(config: Any, **least: int) -> None:

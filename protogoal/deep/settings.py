@@ -71,18 +71,12 @@ class ActorSettings:
     """7 is R2D2's ladder (0.4 down to 0.0007); 1 ends at base²."""
     max_pursuit_steps: int = 0
     """A pursuit is given up after this many steps; 0 lets it run to the end of the episode, as in the paper."""
-    min_value: float = 0.0
-    """If the best candidate's V is below this, candidates are drawn again from another bucket; 0 never draws again."""
-    redraws: int = 2
-    """How often at most."""
 
     def __post_init__(self) -> None:
         check(self, "num_envs", 1, 100_000)
         check(self, "epsilon_base", 0.0, 1.0)
         check(self, "epsilon_exponent", 0.0, 100.0)
         check(self, "max_pursuit_steps", 0)
-        check(self, "min_value", 0.0, 1.0)
-        check(self, "redraws", 0, 100)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,92 @@
+"""R2D2 (Kapturowski et al. 2019) as the paper uses it: actor, replay, learner; the task is the only goal.
+
+`ProtoR2D2` adds the proto-goal evaluator to it. `run.local` calls act → remember → learn in a loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from protogoal.config import DeepConfig
+from protogoal.deep.act import Actor, Experience
+from protogoal.deep.learn import Learner
+from protogoal.deep.network import make_network, weights_from_arrays, weights_to_arrays
+from protogoal.deep.relabel import KnownGoals
+from protogoal.deep.replay import Replay
+from protogoal.envs.vector import BatchEnv
+from protogoal.goals.selection import GoalSet
+from protogoal.goals.spaces import ProtoGoalSpace
+
+
+class R2D2:
+    """One agent: it acts in N environments, remembers segments, and learns from them."""
+
+    def __init__(self, config: DeepConfig, env: BatchEnv, space: ProtoGoalSpace):
+        self.config, self.env, self.space = config, env, space
+        weights, acting, learning, sampling, self._own_seed = np.random.SeedSequence(config.seed).spawn(5)
+        self.network, target, self.acting_network = (
+            make_network(env.observation_spec, env.num_actions, env.num_bits, config.network, weights) for _ in range(3)
+        )  # acting has its own copy, so that it can go on while the learner works
+        self.learner = Learner(self.network, target, config.learner, learning, config.replay.burn_in)
+        self.replay = Replay(
+            env.observation_spec, env.num_bits, env.max_active, self.network.core_shape, config.replay
+        )
+        self.actor = Actor(env, self.acting_network, config.actor, config.pge, config.replay, acting)
+        self._sampling = np.random.default_rng(sampling)
+        self.steps = 0
+        self.goal_set = GoalSet.empty()
+        self.known = KnownGoals.none(env.num_bits)
+
+    @property
+    def can_learn(self) -> bool:
+        """Enough is in replay."""
+        return self.replay.transitions >= min(self.config.learner.min_replay, self.config.replay.capacity)
+
+    def act(self) -> Experience:
+        """One window of steps with the acting network; at random until learning has begun."""
+        return self.actor.collect(self.goal_set, act_randomly=self.learner.updates == 0)
+
+    def remember(self, experience: Experience) -> None:
+        """Puts a window into replay."""
+        self.replay.add(experience.segments)
+        self.steps += experience.segments.size * self.config.replay.trace_length
+
+    def updates_due(self) -> int:
+        """Updates by which the learner is behind `replay_ratio`."""
+        if not self.can_learn:
+            return 0
+        settings = self.config.learner
+        learned = settings.batch_size * self.config.replay.trace_length
+        return int((self.steps - settings.min_replay) * settings.replay_ratio / learned) - self.learner.updates
+
+    def learn(self) -> dict[str, float]:
+        """One update from a batch of replay."""
+        batch = self.replay.sample(self.config.learner.batch_size, self._sampling)
+        return self.learner.update(batch, self.known)
+
+    def publish(self) -> None:
+        """Hands the learner's weights to the actor."""
+        self.acting_network.load_state_dict(self.network.state_dict())
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything, as plain arrays and JSON-able values; loading it continues to the bit."""
+        return {
+            "learner": self.learner.state_dict(),
+            "acting_network": weights_to_arrays(self.acting_network),
+            "replay": self.replay.state_dict(),
+            "actor": self.actor.state_dict(),
+            "sampling": self._sampling.bit_generator.state,
+            "steps": self.steps,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take back what `state_dict` gave."""
+        self.learner.load_state_dict(state["learner"])
+        weights_from_arrays(self.acting_network, state["acting_network"])
+        self.replay.load_state_dict(state["replay"])
+        self.actor.load_state_dict(state["actor"])
+        self._sampling.bit_generator.state = state["sampling"]
+        self.steps = int(state["steps"])

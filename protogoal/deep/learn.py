@@ -1,0 +1,178 @@
+"""The learner: one gradient step on a batch of segments for many goals (paper §5.2, Table 1; R2D2).
+
+    L(θ) = mean over transitions of Σ_g w_g (Q_θ(s_t, a_t, g) − G_t(g))²
+
+with targets G from `deep.returns` and goals from `deep.relabel`. Only the value of the action taken carries a gradient,
+so with the bilinear join the pass that needs all actions (for the greedy one) runs without a graph, and the other is
+one product [T·N, d] × [d, G]. Without goals this is R2D2. `run.local` calls `Learner.update` in its loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from protogoal.deep.network import QNetwork, weights_from_arrays, weights_to_arrays
+from protogoal.deep.relabel import BatchGoals, KnownGoals, relabel
+from protogoal.deep.returns import h, h_inverse, multi_step_targets
+from protogoal.deep.segments import Segments
+from protogoal.deep.settings import LearnerSettings
+
+Floats = NDArray[np.float32]
+Seed = int | np.random.SeedSequence
+
+
+class Learner:
+    """Online and target network, optimiser, and the number of updates made."""
+
+    def __init__(self, network: QNetwork, target: QNetwork, settings: LearnerSettings, seed: Seed, burn_in: int = 0):
+        self.network, self.target, self.settings, self.burn_in = network, target, settings, burn_in
+        self.target.load_state_dict(network.state_dict())
+        self.target.requires_grad_(False)
+        self.optimizer = torch.optim.AdamW(
+            network.parameters(),
+            lr=settings.learning_rate,
+            eps=settings.adam_epsilon,
+            weight_decay=settings.weight_decay,
+            fused=True,
+        )
+        self.rng = np.random.default_rng(seed)
+        self.updates = 0
+
+    def update(self, batch: Segments, known: KnownGoals) -> dict[str, float]:
+        """One step on a batch, for the goals that `relabel` chooses among the known; returns figures for the log."""
+        goals = relabel(batch, known, self.settings, self.rng, self.burn_in)
+        learned = batch.last(batch.steps - self.burn_in)
+        z, z_target = self._features(batch)  # [T+1, N, H]
+        action = torch.from_numpy(learned.action.astype(np.int64))  # [T, N]
+        q_taken, q_online = self._values(z, action, goals)
+        with torch.no_grad():
+            q_target = all_values(self.target, z_target, goals)
+            targets = torch.from_numpy(self._targets(learned, goals, q_online.numpy(), q_target.numpy()))
+        weight = torch.from_numpy(goals.weight) * torch.from_numpy(learned.is_valid).unsqueeze(-1)  # [T, N, G]
+        error = q_taken - targets
+        loss = (weight * error * error).sum() / max(1, int(learned.is_valid.sum()))
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        norm = 0.0
+        if self.settings.max_gradient_norm > 0:
+            limit = self.settings.max_gradient_norm
+            norm = float(torch.nn.utils.clip_grad_norm_(self.network.parameters(), limit))
+        self.optimizer.step()
+        self.updates += 1
+        if self.updates % self.settings.target_period == 0:
+            self.target.load_state_dict(self.network.state_dict())
+        return {"loss": float(loss.detach()), "gradient_norm": norm, "goals_learned": goals.weight.shape[1]}
+
+    def _features(self, batch: Segments) -> tuple[Tensor, Tensor]:
+        """z [T+1, N, H] of both networks, after the burn-in, which warms up the core and carries no gradient."""
+        inputs = unroll_inputs(batch)
+        z = _unroll_after_burn_in(self.network, inputs, self.burn_in)
+        with torch.no_grad():
+            z_target = _unroll_after_burn_in(self.target, inputs, self.burn_in)
+        return z, z_target
+
+    def _values(self, z: Tensor, action: Tensor, goals: BatchGoals) -> tuple[Tensor, Tensor]:
+        """Q of the actions taken, with gradient, [T, N, G]; and of all actions without, [T+1, N, A, G]."""
+        network = self.network
+        steps, n = action.shape
+        if network.settings.join == "bilinear":
+            members = torch.from_numpy(goals.members)
+            psi, phi = network.state_factors(z), network.goal_factors(members)  # [T+1, N, A, d], [G, d] or [N, K, d]
+            psi_taken = psi.flatten(0, 2)[_flat_action(action, network.num_actions)].view(steps, n, -1)
+            if goals.is_shared:
+                return psi_taken @ phi.T, psi.detach() @ phi.detach().T
+            q_taken = torch.einsum("tnd,nkd->tnk", psi_taken, phi)
+            return q_taken, torch.einsum("tnad,nkd->tnak", psi.detach(), phi.detach()).contiguous()
+        q = all_values(network, z, goals)
+        chosen = action.view(steps, n, 1, 1).expand(-1, -1, 1, q.shape[-1])
+        return q[:-1].gather(2, chosen).squeeze(2), q.detach()
+
+    def _targets(self, batch: Segments, goals: BatchGoals, q_online: Floats, q_target: Floats) -> Floats:
+        s = self.settings
+        if s.value_transform == "h":  # h is monotone: the greedy action is the same before and after
+            q_target = h_inverse(q_target)
+        targets = multi_step_targets(
+            s.returns,
+            goals.reward,
+            goals.discount,
+            batch.action,
+            batch.is_valid,
+            q_online,
+            q_target,
+            s.trace_lambda,
+            s.n_steps,
+        )
+        if s.clip_goal_values:
+            np.clip(targets[..., 1:], 0.0, 1.0, out=targets[..., 1:])
+        return h(targets) if s.value_transform == "h" else targets
+
+    def state_dict(self) -> dict[str, Any]:
+        """Weights, target weights, optimiser, generator and count, as plain arrays and JSON-able values."""
+        moments = [self.optimizer.state.get(p, {}) for p in self.network.parameters()]
+        return {
+            "network": weights_to_arrays(self.network),
+            "target": weights_to_arrays(self.target),
+            "optimizer": [{name: value.numpy().copy() for name, value in moment.items()} for moment in moments],
+            "rng": self.rng.bit_generator.state,
+            "updates": self.updates,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take back what `state_dict` gave."""
+        weights_from_arrays(self.network, state["network"])
+        weights_from_arrays(self.target, state["target"])
+        for parameter, moment in zip(self.network.parameters(), state["optimizer"], strict=True):
+            self.optimizer.state[parameter] = {name: torch.from_numpy(np.array(value)) for name, value in moment.items()}
+        self.rng.bit_generator.state = state["rng"]
+        self.updates = int(state["updates"])
+
+
+def all_values(network: QNetwork, z: Tensor, goals: BatchGoals) -> Tensor:
+    """Q(s, ·, g) for states z [T+1, N, H] and a batch's goals → contiguous [T+1, N, A, G]."""
+    members = torch.from_numpy(goals.members)
+    states, n, width = z.shape
+    if goals.is_shared:
+        return network.q_all(z.reshape(-1, width), members).view(states, n, network.num_actions, -1).contiguous()
+    if network.settings.join == "bilinear":
+        q = torch.einsum("tnad,nkd->tnak", network.state_factors(z), network.goal_factors(members))
+        return q.contiguous()
+    each = members.expand(states, *members.shape).flatten(0, 1)  # [T+1·N, K, L]
+    q = network.q_each(z.reshape(-1, width), each).view(states, n, members.shape[1], network.num_actions)
+    return q.transpose(2, 3).contiguous()
+
+
+def unroll_inputs(batch: Segments) -> tuple[dict[str, Tensor], Tensor, Tensor, Tensor, Tensor]:
+    """A batch as `QNetwork.unroll` takes it."""
+    previous_action = np.concatenate([batch.previous_action[None], batch.action])  # [T+1, N]
+    previous_reward = np.concatenate([batch.previous_reward[None], batch.reward])
+    observation = {name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in batch.observation.items()}
+    return (
+        observation,
+        torch.from_numpy(previous_action),
+        torch.from_numpy(previous_reward),
+        torch.from_numpy(np.ascontiguousarray(batch.is_first)),
+        torch.from_numpy(batch.core),
+    )
+
+
+def _unroll_after_burn_in(network: QNetwork, inputs: tuple[Any, ...], burn_in: int) -> Tensor:
+    observation, action, reward, is_first, core = inputs
+    if burn_in and network.core is not None:
+        with torch.no_grad():
+            before = {name: array[:burn_in] for name, array in observation.items()}
+            _, core = network.unroll(before, action[:burn_in], reward[:burn_in], is_first[:burn_in], core)
+    after = {name: array[burn_in:] for name, array in observation.items()}
+    z, _ = network.unroll(after, action[burn_in:], reward[burn_in:], is_first[burn_in:], core)
+    return z
+
+
+def _flat_action(action: Tensor, num_actions: int) -> Tensor:
+    """Rows of [T+1 · N · A] that hold the actions taken in the first T states, [T·N]."""
+    flat = action.flatten()
+    return torch.arange(len(flat)) * num_actions + flat

@@ -1,0 +1,232 @@
+"""Q_θ(s, a, g), the goal-conditioned value network (paper §5 and Appendix C, "UVFA architecture").
+
+    observation → torso(s) → [core] → z(s) ─┐
+                                            ├─ join → Q(s, ·, g)
+    goal's bits ───────────────────→ e(g) ──┘
+
+The goal joins after the core: a recurrent state then never depends on the goal, and stays valid when a segment is
+relabelled. The `bilinear` join is Q(s, a, g) = ψ(s, a)·φ(g) with ψ dueling, so that the values of every goal in
+every state are one matrix product; `concat` is an MLP on [z, e], which costs one pass a goal. A goal is the list of its
+bits, padded with -1 (a multi-hot vector in sparse form); the empty list is **0**, the task.
+`deep.act` and `deep.learn` call it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from protogoal.deep.settings import NetworkSettings
+from protogoal.envs.vector import ArraySpec
+
+CoreState = Tensor
+"""Hidden and cell state of the core, [N, 2, H]; [N, 0, 0] without one."""
+
+
+class ActiveTorso(nn.Module):
+    """Ids of what is on in a long binary vector, [M, L] padded with -1 → [M, H]: a linear layer that reads only the ones."""
+
+    def __init__(self, spec: ArraySpec, settings: NetworkSettings):
+        super().__init__()
+        self.embedding = nn.EmbeddingBag(spec.num_values + 1, settings.hidden, mode="sum", padding_idx=spec.num_values)
+        self.bias = nn.Parameter(torch.zeros(settings.hidden))
+        self.norm = nn.LayerNorm(settings.hidden)
+        self.pad = spec.num_values
+        nn.init.normal_(self.embedding.weight, std=spec.shape[0] ** -0.5)
+        self.size = settings.hidden
+
+    def forward(self, active: Tensor) -> Tensor:
+        ids = torch.where(active < 0, self.pad, active.long())
+        return F.relu(self.norm(self.embedding(ids) + self.bias))
+
+
+class VectorTorso(nn.Module):
+    """Numbers [M, D] → [M, H]."""
+
+    def __init__(self, spec: ArraySpec, settings: NetworkSettings):
+        super().__init__()
+        self.linear = nn.Linear(spec.shape[0], settings.hidden)
+        self.norm = nn.LayerNorm(settings.hidden)
+        self.size = settings.hidden
+
+    def forward(self, vector: Tensor) -> Tensor:
+        return F.relu(self.norm(self.linear(vector.float())))
+
+
+class ConvolutionTorso(nn.Module):
+    """Planes [M, C, H, W], or characters [M, H, W] which are embedded to planes → [M, hidden]."""
+
+    def __init__(self, spec: ArraySpec, settings: NetworkSettings):
+        super().__init__()
+        self.embedding: nn.Embedding | None = None
+        planes, height, width = spec.shape[0], spec.shape[-2], spec.shape[-1]
+        if spec.kind == "characters":
+            planes = settings.character_dim
+            self.embedding = nn.Embedding(spec.num_values, planes)
+        layers: list[nn.Module] = []
+        for channels in settings.channels:
+            layers += [nn.Conv2d(planes, channels, 3, padding=1), nn.ReLU()]
+            planes = channels
+        self.convolutions = nn.Sequential(*layers)
+        self.linear = nn.Linear(planes * height * width, settings.hidden)
+        self.norm = nn.LayerNorm(settings.hidden)
+        self.size = settings.hidden
+
+    def forward(self, grid: Tensor) -> Tensor:
+        planes = grid.float() if self.embedding is None else self.embedding(grid.long()).permute(0, 3, 1, 2)
+        return F.relu(self.norm(self.linear(self.convolutions(planes).flatten(1))))
+
+
+TORSOS = {"active": ActiveTorso, "vector": VectorTorso, "planes": ConvolutionTorso, "characters": ConvolutionTorso}
+
+
+class GoalBranch(nn.Module):
+    """A goal's bits [..., L] padded with -1 → e(g) [..., goal_hidden]; no bits, the task, has its own value too."""
+
+    def __init__(self, num_bits: int, settings: NetworkSettings):
+        super().__init__()
+        self.embedding = nn.EmbeddingBag(num_bits + 1, settings.goal_hidden, mode="sum", padding_idx=num_bits)
+        self.bias = nn.Parameter(torch.zeros(settings.goal_hidden))
+        self.pad = num_bits
+        nn.init.normal_(self.embedding.weight, std=0.5)
+        with torch.no_grad():
+            self.embedding.weight[num_bits] = 0.0
+
+    def forward(self, members: Tensor) -> Tensor:
+        ids = torch.where(members < 0, self.pad, members.long())
+        bag = self.embedding(ids.reshape(-1, ids.shape[-1])) + self.bias
+        return F.relu(bag).view(*ids.shape[:-1], -1)
+
+
+class QNetwork(nn.Module):
+    """Q_θ(s, a, g) for A actions and goals over B bits."""
+
+    def __init__(
+        self, observation_spec: dict[str, ArraySpec], num_actions: int, num_bits: int, settings: NetworkSettings
+    ):
+        super().__init__()
+        if num_actions < 1:
+            raise ValueError(f"the network needs at least one action, got {num_actions}")
+        if not observation_spec:
+            raise ValueError("the network needs an observation; observation_spec is empty")
+        self.settings, self.num_actions = settings, num_actions
+        self.torsos = nn.ModuleDict({name: TORSOS[spec.kind](spec, settings) for name, spec in observation_spec.items()})
+        width = settings.hidden * len(observation_spec)
+        layers: list[nn.Module] = []
+        for _ in range(settings.layers):
+            layers += [nn.Linear(width, settings.hidden), nn.LayerNorm(settings.hidden), nn.ReLU()]
+            width = settings.hidden
+        self.layers = nn.Sequential(*layers)
+        self.core: nn.LSTMCell | None = None
+        if settings.core == "lstm":
+            self.core = nn.LSTMCell(width + num_actions + 1, settings.hidden)
+            width = settings.hidden
+        self.goal_branch = GoalBranch(num_bits, settings)
+        if settings.join == "bilinear":
+            self.psi = nn.Linear(width, (num_actions + 1) * settings.rank)
+            self.phi = nn.Linear(settings.goal_hidden, settings.rank)
+            nn.init.normal_(self.psi.weight, std=(width * settings.rank) ** -0.5)
+        else:
+            self.mix = nn.Sequential(nn.Linear(width + settings.goal_hidden, settings.hidden), nn.ReLU())
+            self.head = nn.Linear(settings.hidden, num_actions + 1)
+
+    @property
+    def core_shape(self) -> tuple[int, int]:
+        """Shape of one environment's core state."""
+        return (2, self.settings.hidden) if self.core is not None else (0, 0)
+
+    def initial_core(self, batch: int) -> CoreState:
+        """The core's state at the start of an episode, [N, *core_shape]."""
+        return torch.zeros(batch, *self.core_shape)
+
+    def unroll(
+        self,
+        observation: dict[str, Tensor],
+        previous_action: Tensor,
+        previous_reward: Tensor,
+        is_first: Tensor,
+        core: CoreState,
+    ) -> tuple[Tensor, CoreState]:
+        """Features z [T, N, H] of T states of N environments, and the core's state after them.
+
+        observation: name → [T, N, …]; previous_action, previous_reward, is_first [T, N]; core [N, 2, H]. Where a state
+        is the first of an episode, the core starts afresh and there was no previous action or reward.
+        """
+        steps, batch = is_first.shape
+        parts = [torso(observation[name].flatten(0, 1)) for name, torso in self.torsos.items()]  # [T·N, hidden] each
+        x = self.layers(torch.cat(parts, 1) if len(parts) > 1 else parts[0])
+        if self.core is None:
+            return x.view(steps, batch, -1), core
+        goes_on = (~is_first).float().unsqueeze(-1)  # [T, N, 1]
+        taken = F.one_hot(previous_action.long(), self.num_actions).float() * goes_on
+        x = torch.cat([x.view(steps, batch, -1), taken, previous_reward.unsqueeze(-1) * goes_on], -1)
+        outputs = []
+        hidden, cell = core.float().unbind(1)
+        for t in range(steps):
+            hidden, cell = self.core(x[t], (hidden * goes_on[t], cell * goes_on[t]))
+            outputs.append(hidden)
+        return torch.stack(outputs), torch.stack([hidden, cell], 1)
+
+    def state_factors(self, z: Tensor) -> Tensor:
+        """ψ(s, a) [..., A, d] of the bilinear join, dueling folded in: Q = V + A − mean A, each linear in φ(g)."""
+        streams = self.psi(z).view(*z.shape[:-1], self.num_actions + 1, self.settings.rank)
+        advantage = streams[..., :-1, :]
+        factors: Tensor = streams[..., -1:, :] + advantage - advantage.mean(-2, keepdim=True)
+        return factors
+
+    def goal_factors(self, members: Tensor) -> Tensor:
+        """φ(g) [..., d] of the bilinear join, for goals [..., L]."""
+        factors: Tensor = self.phi(self.goal_branch(members))
+        return factors
+
+    def q_all(self, z: Tensor, members: Tensor) -> Tensor:
+        """Q of every goal in every state: z [M, H], members [G, L] → [M, A, G]."""
+        if self.settings.join == "bilinear":
+            return F.linear(self.state_factors(z), self.goal_factors(members))
+        return self.q_each(z, members.expand(len(z), *members.shape)).transpose(1, 2)
+
+    def q_each(self, z: Tensor, members: Tensor) -> Tensor:
+        """Q of each state's own goals: z [M, H], members [M, K, L] → [M, K, A]."""
+        if self.settings.join == "bilinear":
+            return torch.einsum("mkd,mad->mka", self.goal_factors(members), self.state_factors(z))
+        goal = self.goal_branch(members)
+        state = z.unsqueeze(1).expand(-1, members.shape[1], -1)
+        streams = self.head(self.mix(torch.cat([state, goal], -1)))  # [M, K, A+1]
+        advantage = streams[..., :-1]
+        q: Tensor = streams[..., -1:] + advantage - advantage.mean(-1, keepdim=True)
+        return q
+
+
+def make_network(
+    observation_spec: dict[str, ArraySpec],
+    num_actions: int,
+    num_bits: int,
+    settings: NetworkSettings,
+    seed: np.random.SeedSequence,
+) -> QNetwork:
+    """A network whose first weights follow from the seed alone; torch's own generator is left as it was."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(int(seed.generate_state(1)[0]))
+        return QNetwork(observation_spec, num_actions, num_bits, settings)
+
+
+def weights_to_arrays(network: nn.Module) -> dict[str, NDArray[np.float32]]:
+    """A copy of the weights as plain arrays, by name."""
+    return {name: tensor.detach().numpy().copy() for name, tensor in network.state_dict().items()}
+
+
+def weights_from_arrays(network: nn.Module, arrays: Mapping[str, NDArray[np.float32]]) -> None:
+    """Take back what `weights_to_arrays` gave; a ValueError names the first array that does not fit."""
+    own = network.state_dict()
+    if set(own) != set(arrays):
+        name = sorted(set(own) ^ set(arrays))[0]
+        raise ValueError(f"stored weights do not fit this network: {name} is on one side only")
+    for name, tensor in own.items():
+        if tuple(tensor.shape) != arrays[name].shape:
+            raise ValueError(f"stored weights {name} have shape {arrays[name].shape}, this network {tuple(tensor.shape)}")
+    network.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in arrays.items()})

@@ -1,0 +1,38 @@
+"""Other ways to look at a batch of environments; each is a `BatchEnv` around a `BatchEnv`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from protogoal.envs.vector import ArraySpec, BatchEnv, BatchStep, Observation
+
+
+class ActiveView:
+    """A batch whose bits are its whole observation, observed as the list of those that are on instead of as planes."""
+
+    def __init__(self, env: BatchEnv):
+        self.env = env
+        self.num_envs, self.num_actions = env.num_envs, env.num_actions
+        self.num_bits, self.max_active = env.num_bits, env.max_active
+        dtype = np.dtype(np.int16 if env.num_bits <= np.iinfo(np.int16).max else np.int32)
+        self.observation_spec = {"active": ArraySpec((env.max_active,), dtype, "active", env.num_bits)}
+
+    def reset(self, seed: int | None = None) -> tuple[Observation, np.ndarray]:
+        _, active = self.env.reset(seed)
+        return {"active": active}, active
+
+    def step(self, actions: np.ndarray) -> BatchStep:
+        step = self.env.step(actions)
+        return step._replace(observation={"active": step.active}, final_observation={"active": step.final_active})
+
+    def get_state(self) -> dict[str, Any] | None:
+        return self.env.get_state()
+
+    def set_state(self, state: dict[str, Any]) -> tuple[Observation, np.ndarray]:
+        _, active = self.env.set_state(state)
+        return {"active": active}, active
+
+    def close(self) -> None:
+        self.env.close()
