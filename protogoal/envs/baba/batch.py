@@ -110,8 +110,7 @@ class BabaBatch:
         self._scratch = _scratch(level)
         self._start, self._start_views = _games(level, 1), self._views(1, terrain)
         engine.rebuild(self._tables, self._start, self._scratch, self._start_views, self.num_cells)
-        first = engine.board(self._tables, self._start, 0)
-        if not engine.has_you(first):
+        if not engine.has_player(self._tables, self._start, 0):
             raise ValueError(f"level {level.name} has no player: nothing is YOU at the start")
         self._games, self._seen = _games(level, self.num_envs), self._views(self.num_envs, terrain)
         shape = (self.num_envs, len(self.plane_names), level.height, level.width)

@@ -16,19 +16,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from protogoal.envs.baba.movement import CHANGED, WORDS_CHANGED, Scratch, link, move_movers, move_shifted, move_you, remove
+from protogoal.envs.baba.movement import CHANGED, WORDS_CHANGED, link, move, remove
 from protogoal.envs.baba.rules import (
     DEAD,
     DEFEAT,
     FLOAT,
     HOT,
     MELT,
-    MOVE,
     NOOP,
     OPEN,
-    SHIFT,
     SHUT,
     SINK,
     VANISHES,
@@ -36,6 +33,8 @@ from protogoal.envs.baba.rules import (
     WIN,
     YOU,
     Board,
+    inlined,
+    kernel,
     read_rules,
 )
 
@@ -74,14 +73,14 @@ class Views(NamedTuple):
     restarted: np.ndarray  # bool [N]: planes show a new episode, final_planes the end of the one before
 
 
-@njit(cache=True)
+@inlined
 def board(t, g, n):
     """Game n as a Board."""
     return Board(t.near, t.word_class, t.word_value, t.group, t.word_of, g.kind[n], g.cell[n], g.face[n], g.head[n],
                  g.link[n], g.props[n], g.becomes[n], g.summary[n])
 
 
-@njit(cache=True)
+@kernel
 def _first_free_slot(b):
     for o in range(len(b.kind)):
         if b.kind[o] == DEAD:
@@ -89,7 +88,7 @@ def _first_free_slot(b):
     return -1
 
 
-@njit(cache=True)
+@kernel
 def _become(b, s, o, target):
     """Gives object o the kind that stands for a group: the object type itself, or for TEXT the block of its own name."""
     if b.word_class[b.kind[o]] != 0:
@@ -102,7 +101,7 @@ def _become(b, s, o, target):
     s.count[CHANGED] = 1
 
 
-@njit(cache=True)
+@kernel
 def _transform(b, s):
     """NOUN IS NOUN, all at once. X IS Y and X IS Z make both; the second takes a free slot, or is left out if none is."""
     for o in range(len(b.kind)):
@@ -132,7 +131,7 @@ def _transform(b, s):
                     _become(b, s, copy, g)
 
 
-@njit(cache=True)
+@inlined
 def _partner(b, o, wanted, itself):
     """The first object in o's cell, on the same level of FLOAT, with one of the wanted properties; or -1."""
     mine = b.props[b.group[b.kind[o]]]
@@ -145,7 +144,7 @@ def _partner(b, o, wanted, itself):
     return np.int16(-1)
 
 
-@njit(cache=True)
+@kernel
 def _one_for_one(b, s, having, wanted, itself):
     """Each object with one property takes one partner with it."""
     for o in range(len(b.kind)):
@@ -157,7 +156,7 @@ def _one_for_one(b, s, having, wanted, itself):
                     remove(b, s, p)
 
 
-@njit(cache=True)
+@kernel
 def _falls_to(b, s, having, wanted, itself):
     """Each object with one property vanishes if a partner is there; all at once."""
     for o in range(len(b.kind)):
@@ -169,7 +168,7 @@ def _falls_to(b, s, having, wanted, itself):
             s.doomed[o] = 0
 
 
-@njit(cache=True)
+@inlined
 def _interact(b, s):
     """Step 3 but for WIN. An object can melt, be defeated or unlocked by itself; it cannot sink itself."""
     present = b.summary[0]
@@ -185,7 +184,7 @@ def _interact(b, s):
         _one_for_one(b, s, SHUT, OPEN, True)
 
 
-@njit(cache=True)
+@inlined
 def is_won(b):
     """Whether some YOU is where a WIN is (or is WIN itself)."""
     if b.summary[0] & (YOU | WIN) != (YOU | WIN):
@@ -196,7 +195,7 @@ def is_won(b):
     return False
 
 
-@njit(cache=True)
+@inlined
 def has_you(b):
     """Whether anything is YOU."""
     if not b.summary[0] & YOU:
@@ -207,7 +206,7 @@ def has_you(b):
     return False
 
 
-@njit(cache=True)
+@inlined
 def settle(b, s):
     """Step 2: reads the rules if words moved, and transforms."""
     if s.count[WORDS_CHANGED]:
@@ -220,15 +219,10 @@ def settle(b, s):
             s.count[WORDS_CHANGED] = 0
 
 
-@njit(cache=True)
+@inlined
 def turn(b, s, action):
     """One turn of one game; returns whether it is won."""
-    if action != NOOP and b.summary[0] & YOU:
-        move_you(b, s, action)
-    if b.summary[0] & MOVE:
-        move_movers(b, s)
-    if b.summary[0] & SHIFT:
-        move_shifted(b, s)
+    move(b, s, action)
     settle(b, s)
     _interact(b, s)
     won = is_won(b)
@@ -238,7 +232,7 @@ def turn(b, s, action):
     return won
 
 
-@njit(cache=True)
+@inlined
 def _show(b, planes, active, num_cells):
     """Rewrites a game's planes and active bits from its objects; terrain, if shown, is never touched."""
     for m in range(len(b.kind)):
@@ -253,7 +247,7 @@ def _show(b, planes, active, num_cells):
                 active[m] = bit
 
 
-@njit(cache=True)
+@kernel
 def relist(b, s):
     """Rebuilds the lists of cells and the rules from kind and cell alone."""
     b.head[:] = -1
@@ -264,40 +258,48 @@ def relist(b, s):
     read_rules(b, s.cancelled)
 
 
-@njit(cache=True)
+@inlined
+def _copy(target, source):
+    """Copies one row; a plain loop, because slice assignment would allocate."""
+    for k in range(len(target)):
+        target[k] = source[k]
+
+
+@kernel
 def rebuild(t, g, s, views, num_cells):
     """Makes everything that follows from kind, cell and face of all games: lists, rules, planes, active bits."""
     for n in range(len(g.kind)):
         b = board(t, g, n)
         relist(b, s)
         _show(b, views.planes[n], views.active[n], num_cells)
-        views.final_planes[n] = views.planes[n]
-        views.final_active[n] = views.active[n]
+        _copy(views.final_planes[n], views.planes[n])
+        _copy(views.final_active[n], views.active[n])
         views.restarted[n] = False
 
 
-@njit(cache=True)
-def _copy_game(source, g, n):
-    g.kind[n] = source.kind[0]
-    g.cell[n] = source.cell[0]
-    g.face[n] = source.face[0]
-    g.head[n] = source.head[0]
-    g.link[n] = source.link[0]
-    g.props[n] = source.props[0]
-    g.becomes[n] = source.becomes[0]
-    g.summary[n] = source.summary[0]
-    g.steps[n] = 0
+@kernel
+def has_player(t, g, n):
+    """Whether anything in game n is YOU."""
+    return has_you(board(t, g, n))
 
 
-@njit(cache=True)
+@inlined
 def restart(start, start_views, g, views, n):
     """Puts game n back to the start."""
-    _copy_game(start, g, n)
-    views.planes[n] = start_views.planes[0]
-    views.active[n] = start_views.active[0]
+    _copy(g.kind[n], start.kind[0])
+    _copy(g.cell[n], start.cell[0])
+    _copy(g.face[n], start.face[0])
+    _copy(g.head[n], start.head[0])
+    _copy(g.link[n], start.link[0])
+    _copy(g.props[n], start.props[0])
+    _copy(g.becomes[n], start.becomes[0])
+    _copy(g.summary[n], start.summary[0])
+    g.steps[n] = 0
+    _copy(views.planes[n], start_views.planes[0])
+    _copy(views.active[n], start_views.active[0])
 
 
-@njit(cache=True)
+@kernel
 def step_all(t, g, s, start, start_views, views, actions, max_episode_steps, num_cells, reward, terminated, truncated):
     """One step of all N games. Returns -1, or the place of the first bad action, and then nothing has moved."""
     for n in range(len(actions)):
@@ -306,8 +308,8 @@ def step_all(t, g, s, start, start_views, views, actions, max_episode_steps, num
     for n in range(len(actions)):
         b = board(t, g, n)
         if views.restarted[n]:
-            views.final_planes[n] = views.planes[n]
-            views.final_active[n] = views.active[n]
+            _copy(views.final_planes[n], views.planes[n])
+            _copy(views.final_active[n], views.active[n])
             views.restarted[n] = False
         s.count[CHANGED] = 0
         won = turn(b, s, actions[n])

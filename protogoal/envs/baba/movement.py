@@ -10,7 +10,7 @@ In the way are: the edge and terrain; STOP, unless it is also PUSH or WEAK; PUSH
 OPEN and SHUT are no obstacle to each other: whoever steps in opens, and both vanish. A WEAK object that is pushed
 against something solid breaks, and so does a WEAK mover that ends up blocked.
 
-`engine.turn` calls `move_you`, `move_movers` and `move_shifted`; rules are not re-read in between.
+`engine.turn` calls `move`; the rules are not re-read between the takes.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from protogoal.envs.baba.rules import DEAD, FLOAT, MOVE, OPEN, PUSH, SHIFT, SHUT, STOP, WEAK, YOU
+from protogoal.envs.baba.rules import DEAD, FLOAT, MOVE, NOOP, OPEN, PUSH, SHIFT, SHUT, STOP, WEAK, YOU, inlined, kernel
 
 FREE, PUSHING, BLOCKED = range(3)
+YOU_TAKE, MOVE_TAKE, SHIFT_TAKE = range(3)
 _FIRST_TRY, _PUSHERS, _RETRY, _TURN, _LAST_TRY, _SETTLED = 0, 1, 2, 3, 4, 9  # stages of one mover
 
 
@@ -46,7 +46,7 @@ class Scratch(NamedTuple):
 QUEUED, LEFT_COUNT, WORDS_CHANGED, CHANGED = range(4)  # places in Scratch.count
 
 
-@njit(cache=True)
+@inlined
 def unlink(b, o):
     """Takes an object out of its cell's list."""
     cell = b.cell[o]
@@ -59,7 +59,7 @@ def unlink(b, o):
     b.link[p] = b.link[o]
 
 
-@njit(cache=True)
+@inlined
 def link(b, o, cell):
     """Puts an object into a cell; the lists stay in slot order, so that nothing depends on who came first."""
     b.cell[o] = cell
@@ -74,7 +74,7 @@ def link(b, o, cell):
     b.link[p] = o
 
 
-@njit(cache=True)
+@kernel
 def remove(b, s, o):
     """An object vanishes."""
     unlink(b, o)
@@ -84,7 +84,7 @@ def remove(b, s, o):
     b.kind[o] = DEAD
 
 
-@njit(cache=True)
+@inlined
 def opens(mine, theirs):
     """Whether a mover with properties `mine` unlocks a thing with `theirs` by stepping in."""
     if (mine ^ theirs) & FLOAT:
@@ -94,7 +94,7 @@ def opens(mine, theirs):
     return mine & SHUT != 0 and theirs & OPEN != 0
 
 
-@njit(cache=True)
+@inlined
 def _gives_way(s, o, d, shifted):
     """Whether an object is leaving, so that a mover in direction d need not mind it."""
     leaving = s.leaving[o]
@@ -103,7 +103,7 @@ def _gives_way(s, o, d, shifted):
     return leaving & (1 << d | 1 << (d ^ 1)) != 0
 
 
-@njit(cache=True)
+@inlined
 def _look(b, s, i, d, shifted):
     """What is ahead of object i: FREE, PUSHING or BLOCKED."""
     ahead = b.near[d, b.cell[i]]
@@ -123,7 +123,7 @@ def _look(b, s, i, d, shifted):
     return result
 
 
-@njit(cache=True)
+@kernel
 def _way_is_open(b, s, i, d, shifted):
     """Whether object i could step ahead, given `can_go` of all that would have to be pushed."""
     ahead = b.near[d, b.cell[i]]
@@ -140,7 +140,7 @@ def _way_is_open(b, s, i, d, shifted):
     return True
 
 
-@njit(cache=True)
+@kernel
 def _holds_push(b, cell):
     o = b.head[cell]
     while o >= 0:
@@ -150,7 +150,7 @@ def _holds_push(b, cell):
     return False
 
 
-@njit(cache=True)
+@kernel
 def _can_push(b, s, i, d, shifted):
     """All or nothing: whether everything i would push can go. Works from the far end of the chain back to i."""
     first = b.near[d, b.cell[i]]
@@ -172,7 +172,7 @@ def _can_push(b, s, i, d, shifted):
     return _way_is_open(b, s, i, d, shifted)
 
 
-@njit(cache=True)
+@inlined
 def _grant(s, o, d):
     if not s.granted[o] & 1 << d:
         s.granted[o] |= 1 << d
@@ -180,7 +180,7 @@ def _grant(s, o, d):
         s.count[QUEUED] += 1
 
 
-@njit(cache=True)
+@kernel
 def _push(b, s, i, d, shifted):
     """Grants the move to everything i pushes, cell by cell; WEAK objects that cannot go break instead."""
     pusher_cell = b.cell[i]
@@ -215,7 +215,7 @@ def _push(b, s, i, d, shifted):
         pusher_cell = ahead
 
 
-@njit(cache=True)
+@inlined
 def _carry_out(b, s):
     """Ends a pass: those granted a move are now leaving, or meet their lock and vanish with it, one for one."""
     for q in range(s.count[QUEUED]):
@@ -245,7 +245,7 @@ def _carry_out(b, s):
     s.count[QUEUED] = 0
 
 
-@njit(cache=True)
+@inlined
 def _relocate(b, s):
     """Ends a take: everyone who is leaving arrives."""
     for k in range(s.count[LEFT_COUNT]):
@@ -263,7 +263,7 @@ def _relocate(b, s):
     s.count[LEFT_COUNT] = 0
 
 
-@njit(cache=True)
+@inlined
 def _take(b, s, num_movers, turns_round, shifted):
     """Moves all movers, each in the direction it faces. The stages of a mover are those of the game."""
     unsettled = num_movers
@@ -317,37 +317,24 @@ def _take(b, s, num_movers, turns_round, shifted):
     _relocate(b, s)
 
 
-@njit(cache=True)
-def move_you(b, s, d):
-    """Everything that is YOU turns to direction d and goes, if it can."""
+@inlined
+def _gather(b, s, take, d):
+    """Lists the movers of a take and turns them to where they go; returns how many there are."""
     movers = 0
     for i in range(len(b.kind)):
-        if b.kind[i] != DEAD and b.props[b.group[b.kind[i]]] & YOU:
-            if b.face[i] != d:
+        if b.kind[i] == DEAD:
+            continue
+        mine = b.props[b.group[b.kind[i]]]
+        if take == YOU_TAKE:
+            if mine & YOU:
                 b.face[i] = d
-            s.mover[movers] = i
-            movers += 1
-    _take(b, s, movers, False, False)
-
-
-@njit(cache=True)
-def move_movers(b, s):
-    """Everything that is MOVE goes where it faces."""
-    movers = 0
-    for i in range(len(b.kind)):
-        if b.kind[i] != DEAD and b.props[b.group[b.kind[i]]] & MOVE:
-            s.mover[movers] = i
-            movers += 1
-    _take(b, s, movers, True, False)
-
-
-@njit(cache=True)
-def move_shifted(b, s):
-    """Everything that lies on a SHIFT turns to where that faces and goes; of several SHIFTs the first counts."""
-    movers = 0
-    for i in range(len(b.kind)):
-        if b.kind[i] != DEAD:
-            mine = b.props[b.group[b.kind[i]]]
+                s.mover[movers] = i
+                movers += 1
+        elif take == MOVE_TAKE:
+            if mine & MOVE:
+                s.mover[movers] = i
+                movers += 1
+        else:
             o = b.head[b.cell[i]]
             while o >= 0:
                 theirs = b.props[b.group[b.kind[o]]]
@@ -357,6 +344,18 @@ def move_shifted(b, s):
                     movers += 1
                     break
                 o = b.link[o]
-    for m in range(movers):  # only now, so that two SHIFTs on one another both use their old facing
-        b.face[s.mover[m]] = s.heading[s.mover[m]]
-    _take(b, s, movers, False, True)
+    if take == SHIFT_TAKE:  # only now, so that two SHIFTs on one another both use their old facing
+        for m in range(movers):
+            b.face[s.mover[m]] = s.heading[s.mover[m]]
+    return movers
+
+
+@inlined
+def move(b, s, action):
+    """Step 1 of a turn. Of several SHIFTs under one object the first counts; two rules that say MOVE move it once."""
+    for take in range(3):
+        wanted = YOU if take == YOU_TAKE else MOVE if take == MOVE_TAKE else SHIFT
+        if b.summary[0] & wanted and not (take == YOU_TAKE and action == NOOP):
+            movers = _gather(b, s, take, action)
+            if movers > 0:
+                _take(b, s, movers, take == MOVE_TAKE, take == SHIFT_TAKE)

@@ -19,6 +19,13 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+kernel = njit(cache=True, _nrt=False)
+"""Compiles a function of the engine, once, cached on disk. Without numba's runtime it cannot allocate (numba refuses to
+compile it then) and does not count references to the arrays it is handed, which would cost ten times the game itself."""
+
+inlined = njit(cache=True, _nrt=False, forceinline=True)
+"""The same for small functions on the way of every step: a call hands over some 200 words for a board's arrays."""
+
 PROPERTIES = ("YOU", "WIN", "PUSH", "STOP", "MOVE", "DEFEAT", "SINK", "HOT", "MELT", "OPEN", "SHUT", "WEAK", "SHIFT", "FLOAT")
 YOU, WIN, PUSH, STOP, MOVE, DEFEAT, SINK, HOT, MELT, OPEN, SHUT, WEAK, SHIFT, FLOAT = (1 << i for i in range(14))
 OPERATORS = ("IS", "AND", "NOT")
@@ -57,7 +64,7 @@ class Board(NamedTuple):
 UP, DOWN, LEFT, RIGHT, NOOP = range(5)  # actions; the first four are directions too, and d ^ 1 is the opposite of d
 
 
-@njit(cache=True)
+@inlined
 def _words_at(b, cell):
     """The classes of the words in a cell, as a bit mask."""
     found = 0
@@ -68,7 +75,7 @@ def _words_at(b, cell):
     return found & ~1
 
 
-@njit(cache=True)
+@inlined
 def _next_state(state, words):
     """The reader after one more cell, over all readings of the cell and of what came before."""
     after = 0
@@ -100,7 +107,7 @@ def _next_state(state, words):
     return after
 
 
-@njit(cache=True)
+@inlined
 def _signs(state):
     """With which signs a noun read in this state counts: bits 1 (plain), 2 (negated), for the last subject of an IS in
     the low half, for the earlier ones in the high half."""
@@ -118,7 +125,7 @@ def _signs(state):
     return last | earlier << 2
 
 
-@njit(cache=True)
+@kernel
 def _state_before(b, cell, back):
     """The reader's state on arriving at a cell, from the start of its run of words; `back` is the way to that start."""
     start = cell
@@ -133,7 +140,7 @@ def _state_before(b, cell, back):
     return state
 
 
-@njit(cache=True)
+@inlined
 def _nouns_at(b, cell):
     """The groups named by the words in a cell, as a bit mask."""
     groups = np.int64(0)
@@ -145,7 +152,7 @@ def _nouns_at(b, cell):
     return groups
 
 
-@njit(cache=True)
+@inlined
 def _properties_at(b, cell):
     """The properties named by the words in a cell, as a bit mask."""
     mask = 0
@@ -157,7 +164,7 @@ def _properties_at(b, cell):
     return mask
 
 
-@njit(cache=True)
+@kernel
 def _named(groups, signs, num_groups):
     """The groups meant by nouns with the given signs; NOT X means every object type but X, and never TEXT."""
     named = np.int64(0)
@@ -171,7 +178,7 @@ def _named(groups, signs, num_groups):
     return named
 
 
-@njit(cache=True)
+@kernel
 def _subjects(b, verb, back):
     """The groups that the IS in cell `verb` speaks of, over all readings of what stands before it."""
     num_groups = len(b.props)
@@ -202,7 +209,7 @@ def _subjects(b, verb, back):
     return named
 
 
-@njit(cache=True)
+@kernel
 def _tell(b, subjects, verb, forward, cancelled):
     """Gives the subjects of one IS its targets: properties and groups, asserted or (with NOT) cancelled.
 
@@ -236,7 +243,7 @@ def _tell(b, subjects, verb, forward, cancelled):
         here = b.near[forward, here]
 
 
-@njit(cache=True)
+@kernel
 def read_rules(b, cancelled):
     """Reads every rule on the board into `props`, `becomes` and `summary`. `cancelled` is scratch, int64 [G, 2]."""
     num_groups = len(b.props)
