@@ -138,7 +138,9 @@ def _fields(preset: str, default: Any, arguments: list[str]) -> Any:
     output = io.StringIO()
     try:
         with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
-            return tyro.cli(type(default), default=default, args=arguments, prog=f"protogoal train {preset}", use_underscores=True)
+            return tyro.cli(tyro.conf.AvoidSubcommands[type(default)], default=default,  # type: ignore[misc]
+                            args=arguments,
+                            prog=f"protogoal train {preset}", use_underscores=True)
     except SystemExit as leaving:
         if not leaving.code:
             print("also: --run DIR, the directory of the run; --engine local|ray\n" + output.getvalue())

@@ -7,17 +7,36 @@ from __future__ import annotations
 
 import importlib
 from pathlib import Path
-from types import ModuleType
+from typing import Any, Protocol
 
+class Experiment(Protocol):
+    """What an experiment can do; a module (taxi) or a `Comparison` of arms."""
+
+    def run(self, scale: str, seeds: int | None, out: Path) -> None: ...
+    def plot(self, out: Path) -> None: ...
+
+
+# name → module, or module:key of its COMPARISONS; loaded only when it is asked for, as some need extras
 EXPERIMENTS: dict[str, str] = {
     "taxi": "protogoal.experiments.taxi",
     "controllability": "protogoal.experiments.controllability",
+    **{
+        name: f"protogoal.experiments.comparisons:{name}"
+        for name in (
+            "baba", "baba-small", "baba-paper", "minihack-narrow-river", "minihack-wide-river-lava", "ablation-p-task",
+            "ablation-desirability", "ablation-reachability", "ablation-stratification", "ablation-hindsight",
+            "ablation-plausibility", "ablation-recombination",
+        )
+    },
 }
 
 
-def experiment(name: str) -> ModuleType:
-    """The module of an experiment; loaded only now, as some need extras."""
-    return importlib.import_module(EXPERIMENTS[name])
+def experiment(name: str) -> Experiment:
+    """The experiment of that name."""
+    module, _, key = EXPERIMENTS[name].partition(":")
+    loaded: Any = importlib.import_module(module)
+    found: Experiment = loaded.COMPARISONS[key] if key else loaded
+    return found
 
 
 def redraw(results: Path) -> list[str]:

@@ -1,0 +1,290 @@
+"""Experiments that compare arms: presets with some fields changed, several seeds each, one figure of learning curves.
+
+An experiment is data: `Comparison(arms, steps, seeds, …)`. `run` trains every arm and seed in processes of their own, two at
+a time on two cores, through the same `train` and `resume` as the command line, so it can be stopped and started again at any
+moment: what is finished is skipped, what was interrupted goes on. Runs lie under OUT/runs; `collect` makes the CSV of them,
+`plot` the figure of the CSV alone.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from protogoal.run.directory import write_text
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One line of the figure: a preset with fields changed, by their dotted names."""
+
+    label: str
+    preset: str
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How much of an experiment: environment steps of a run, and seeds."""
+
+    steps: int
+    seeds: int
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Arms on one axis of frames."""
+
+    name: str
+    title: str
+    claim: str
+    """What the paper says, in our words."""
+    arms: Sequence[Arm]
+    scales: Mapping[str, Scale]
+    common: Mapping[str, Any] = field(default_factory=dict)
+    """Fields changed in every arm."""
+    smoke: Mapping[str, Any] = field(default_factory=dict)
+    """Fields changed besides at scale smoke, so that a run takes seconds."""
+
+    def run(self, scale: str, seeds: int | None, out: Path) -> None:
+        run(self, scale, seeds, out)
+
+    def plot(self, out: Path) -> None:
+        plot(self, out)
+
+
+def run(comparison: Comparison, scale: str, seeds: int | None, out: Path, processes: int | None = None) -> None:
+    """Train what is missing, then write the CSV, the figure and the README."""
+    size = comparison.scales[scale]
+    jobs = [(arm, seed) for seed in range(seeds or size.seeds) for arm in comparison.arms]
+    _train_all(comparison, scale, jobs, out, processes or os.cpu_count() or 1)
+    collect(comparison, jobs, out)
+    plot(comparison, out)
+    describe(comparison, scale, len(jobs) // len(comparison.arms), out)
+
+
+def run_path(out: Path, arm: Arm, seed: int) -> Path:
+    """Where the run of an arm and seed lies."""
+    return out / "runs" / f"{arm.label.replace(' ', '-').replace('=', '')}-{seed}"
+
+
+def arguments(comparison: Comparison, arm: Arm, seed: int, scale: str, out: Path) -> list[str]:
+    """The command that makes one run; the README prints it."""
+    small = comparison.smoke if scale == "smoke" else {}
+    fields = {**comparison.common, **arm.fields, **small, "steps": comparison.scales[scale].steps, "seed": seed}
+    options = [word for name, value in fields.items() for word in _option(name, value)]
+    return ["train", arm.preset, "--run", str(run_path(out, arm, seed)), *options]
+
+
+def _option(name: str, value: Any) -> list[str]:
+    if isinstance(value, bool):
+        section, _, last = name.rpartition(".")
+        return [f"--{name}" if value else f"--{section}{'.' if section else ''}no_{last}"]
+    return [f"--{name}", str(value)]
+
+
+def _train_all(comparison: Comparison, scale: str, jobs: Sequence[tuple[Arm, int]], out: Path, processes: int) -> None:
+    from protogoal.run.progress import Progress
+
+    total = comparison.scales[scale].steps * len(jobs)
+    pending: set[Future[None]] = set()
+    with ThreadPoolExecutor(processes) as pool, Progress(total, comparison.name) as bar:
+        children: dict[int, subprocess.Popen[bytes]] = {}
+        try:
+            pending = {pool.submit(_train_one, comparison, arm, seed, scale, out, children) for arm, seed in jobs}
+            while pending:
+                done, pending = wait(pending, timeout=2.0, return_when=FIRST_COMPLETED)
+                for future in done:
+                    future.result()
+                bar.update(sum(_last_step(run_path(out, arm, seed)) for arm, seed in jobs), running=len(children))
+        except BaseException:
+            for future in pending:
+                future.cancel()
+            for child in list(children.values()):  # the runs stop at their next checkpoint and can be resumed
+                child.terminate()
+            raise
+
+
+def _train_one(comparison: Comparison, arm: Arm, seed: int, scale: str, out: Path, children: dict[int, Any]) -> None:
+    path = run_path(out, arm, seed)
+    if _is_finished(path):
+        return
+    words = ["resume", str(path)] if (path / "config.json").exists() else arguments(comparison, arm, seed, scale, out)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}  # one core a run; seeds fill the others
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with (path.parent / f"{path.name}.log").open("ab") as log:
+        child = subprocess.Popen([sys.executable, "-m", "protogoal.cli", *words], stdout=log, stderr=log, env=environment)
+        children[child.pid] = child
+        code = child.wait()
+        children.pop(child.pid, None)
+    if code != 0:
+        last = (path.parent / f"{path.name}.log").read_text(errors="replace").strip().splitlines()[-1:]
+        raise ValueError(f"the run {path} ended with code {code}: {' '.join(last)}")
+
+
+def _reader(path: Path) -> Any:
+    from protogoal.record.store import StoreReader
+
+    return StoreReader(path / "run.db")
+
+
+def _is_finished(path: Path) -> bool:
+    if not (path / "run.db").exists():
+        return False
+    with _reader(path) as store:
+        return bool(store.meta().get("status") == "finished")
+
+
+def _last_step(path: Path) -> int:
+    if not (path / "run.db").exists():
+        return 0
+    try:
+        with _reader(path) as store:
+            row = store.rows("SELECT max(step) FROM metrics")
+            return int(row[0][0] or 0)
+    except ValueError:  # just being made
+        return 0
+
+
+# --- CSV ----------------------------------------------------------------------------------------------------------
+
+CURVES = ("arm", "seed", "step", "seconds", "episodes", "successes")
+METRICS = ("arm", "seed", "step", "metric", "value")
+
+
+def collect(comparison: Comparison, jobs: Sequence[tuple[Arm, int]], out: Path) -> None:
+    """curves.csv: every evaluation of every run; metrics.csv: goals and success by kind, rates, shares of time."""
+    curves, metrics = [], []
+    for arm, seed in jobs:
+        path = run_path(out, arm, seed)
+        if not (path / "run.db").exists():
+            continue
+        with _reader(path) as store:
+            for row in store.rows("SELECT step, seconds, episodes, successes FROM evaluations ORDER BY step"):
+                curves.append((arm.label, seed, *row))
+            wanted = "SELECT step, name, value FROM metrics ORDER BY name, step"
+            metrics.extend((arm.label, seed, *row) for row in store.rows(wanted))
+    write_csv(out / "curves.csv", CURVES, curves)
+    write_csv(out / "metrics.csv", METRICS, metrics)
+
+
+def write_csv(path: Path, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """A CSV that is there whole or not at all."""
+    lines = [",".join(header)]
+    for row in rows:
+        lines.append(",".join(f"{x:.6g}" if isinstance(x, float) else str(x) for x in row))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_text(path, "\n".join(lines) + "\n")
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    """Rows of a CSV; a ValueError where it is missing."""
+    if not path.is_file():
+        raise ValueError(f"{path} is missing; run the experiment first")
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def success_curves(rows: Sequence[Mapping[str, str]], x: str = "step") -> dict[str, dict[int, np.ndarray]]:
+    """arm → seed → [points, 2] of (x, success)."""
+    curves: dict[str, dict[int, list[tuple[float, float]]]] = {}
+    for row in rows:
+        point = float(row[x]), int(row["successes"]) / int(row["episodes"])
+        curves.setdefault(row["arm"], {}).setdefault(int(row["seed"]), []).append(point)
+    return {arm: {seed: np.array(points) for seed, points in of.items()} for arm, of in curves.items()}
+
+
+def on_grid(curves: Mapping[int, np.ndarray], grid: np.ndarray) -> np.ndarray:
+    """Success of every seed at common points, [seeds, points]: the last evaluation at or before each; 0 before the first."""
+    out = np.zeros((len(curves), len(grid)))
+    for k, points in enumerate(curves.values()):
+        place = np.searchsorted(points[:, 0], grid, side="right") - 1
+        out[k] = np.where(place >= 0, points[np.maximum(place, 0), 1], 0.0)
+    return out
+
+
+def bootstrap(values: np.ndarray, draws: int = 2000, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """95 % interval of the mean over seeds, values [seeds, …] → (low, high)."""
+    rng = np.random.default_rng(seed)
+    picks = rng.integers(len(values), size=(draws, len(values)))
+    means = values[picks].mean(1)
+    low, high = np.percentile(means, [2.5, 97.5], axis=0)
+    return low, high
+
+
+# --- figure and README --------------------------------------------------------------------------------------------
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")  # Okabe and Ito: colour-blind safe
+
+
+def plot(comparison: Comparison, out: Path) -> None:
+    """learning.png: mean success against steps, with the 95 % bootstrap interval over seeds and each seed's line."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    curves = success_curves(read_csv(out / "curves.csv"))
+    figure, axes = plt.subplots(figsize=(7, 4.2), constrained_layout=True)
+    last = max((points[-1, 0] for of in curves.values() for points in of.values()), default=1.0)
+    grid = np.linspace(0, last, 200)
+    for colour, arm in zip(COLOURS * 3, comparison.arms, strict=False):
+        if arm.label not in curves:
+            continue
+        values = on_grid(curves[arm.label], grid)
+        low, high = bootstrap(values)
+        axes.plot(grid / 1e6, values.mean(0), color=colour, linewidth=2.2, label=f"{arm.label}  ({len(values)} seeds)")
+        axes.fill_between(grid / 1e6, low, high, color=colour, alpha=0.15, linewidth=0)
+        for points in curves[arm.label].values():
+            axes.plot(points[:, 0] / 1e6, points[:, 1], color=colour, linewidth=0.7, alpha=0.5)
+    axes.set(xlabel="environment steps (millions)", ylabel="success of the evaluator", ylim=(-0.03, 1.03), title=comparison.title)
+    axes.grid(alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False)
+    temporary = out / ".learning.png"
+    figure.savefig(temporary, dpi=150, format="png")
+    plt.close(figure)
+    temporary.replace(out / "learning.png")
+
+
+def summary(comparison: Comparison, out: Path, share: float = 0.1) -> list[dict[str, Any]]:
+    """For each arm: success over the last tenth of its steps, mean and 95 % bootstrap interval over seeds."""
+    curves = success_curves(read_csv(out / "curves.csv"))
+    rows = []
+    for arm in comparison.arms:
+        if arm.label not in curves:
+            continue
+        final = np.array([p[p[:, 0] >= p[-1, 0] * (1 - share), 1].mean() for p in curves[arm.label].values()])
+        low, high = bootstrap(final)
+        steps = [int(p[-1, 0]) for p in curves[arm.label].values()]
+        rows.append({"arm": arm.label, "seeds": len(final), "success": final.mean(), "low": float(low), "high": float(high),
+                     "steps": min(steps)})
+    return rows
+
+
+def describe(comparison: Comparison, scale: str, seeds: int, out: Path) -> None:
+    """README.md: claim, table, command, commit; a hand-written notes.md beside it is included, and never overwritten."""
+    from protogoal.run.directory import commit
+
+    table = ["| arm | seeds | success, last tenth | 95 % interval | steps |", "|---|---|---|---|---|"]
+    for row in summary(comparison, out):
+        table.append(f"| {row['arm']} | {row['seeds']} | {row['success']:.2f} | {row['low']:.2f}–{row['high']:.2f} | {row['steps']:,} |")
+    notes = (out / "notes.md").read_text() if (out / "notes.md").exists() else ""
+    example = " ".join(arguments(comparison, comparison.arms[0], 0, scale, Path("OUT")))
+    text = "\n".join([
+        f"# {comparison.title}", "", f"The paper: {comparison.claim}", "", "![learning curves](learning.png)", "", *table, "",
+        notes,
+        f"- command: `protogoal reproduce {comparison.name} --scale {scale} --seeds {seeds}`; one run of it: `protogoal {example}`",
+        f"- commit: {commit()}", f"- machine: {os.cpu_count()} CPU cores, no GPU; date {time.strftime('%Y-%m-%d')}",
+        "- interval: bootstrap over seeds; raw data: `curves.csv`, `metrics.csv`", ""])
+    write_text(out / "README.md", text)

@@ -1,0 +1,84 @@
+"""The deep experiments of the paper as data: Baba and MiniHack against the baselines, and the ablations (§6.3, §6.4, Appendix E).
+
+Each is a `Comparison` of arms; `protogoal.experiments.arms` runs and draws them. Budgets at scale cpu are the smallest at which
+the arms separate on two cores; at scale paper they are the paper's 200 million frames.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from protogoal.experiments.arms import Arm, Comparison, Scale
+
+PAPER = Scale(200_000_000, 3)
+SMOKE = Scale(4_000, 1)
+TINY: dict[str, Any] = {
+    "actor.num_envs": 8, "learner.batch_size": 4, "learner.min_replay": 500, "network.hidden": 32, "refresh_every": 1000,
+    "evaluation.every": 2000, "evaluation.episodes": 4, "evaluation.final_episodes": 4, "env.max_steps": 60,
+}
+ONE_CORE = {"threads": 1}  # seeds and arms fill the cores
+
+
+def baba(name: str, level: str, steps: int) -> Comparison:
+    """Proto-R2D2 against R2D2 on one size of the U-Maze, at equal frames."""
+    return Comparison(
+        name, f"Baba Is You, U-Maze {level}",
+        "with proto-goals R2D2 solves the U-Maze within 200 million frames, where R2D2 alone never sees a reward and Agent57 stays flat.",
+        [Arm("proto-goal R2D2", f"baba-umaze-{level}-protogoal"), Arm("R2D2", f"baba-umaze-{level}-r2d2")],
+        {"smoke": SMOKE, "cpu": Scale(steps, 3), "paper": PAPER}, ONE_CORE, TINY)
+
+
+def narrow_river(steps: int) -> Comparison:
+    """Both agents with 0 to 4 monsters."""
+    arms = [Arm(f"{label}, {monsters} monsters", f"minihack-narrow-river-{agent}", {"env.monsters": monsters})
+            for monsters in range(5) for label, agent in (("proto-goal R2D2", "protogoal"), ("R2D2", "r2d2"))]
+    return Comparison(
+        "minihack-narrow-river", "MiniHack NarrowRiver, 0 to 4 monsters",
+        "more monsters make the river harder, and the proto-goal agent outperforms R2D2 in each of the five settings.",
+        arms, {"smoke": SMOKE, "cpu": Scale(steps, 3), "paper": PAPER}, ONE_CORE, TINY | {"env.workers": 0})
+
+
+def wide_river(steps: int) -> Comparison:
+    return Comparison(
+        "minihack-wide-river-lava", "MiniHack WideRiverWithLava",
+        "the proto-goal agent gets off the ground where R2D2 hardly does.",
+        [Arm("proto-goal R2D2", "minihack-wide-river-lava-protogoal"), Arm("R2D2", "minihack-wide-river-lava-r2d2")],
+        {"smoke": SMOKE, "cpu": Scale(steps, 3), "paper": PAPER}, ONE_CORE, TINY | {"env.workers": 0})
+
+
+ABLATED = "baba-umaze-small-protogoal"  # the smallest level that separates the arms
+ABLATION_STEPS = 2_000_000
+
+
+def ablation(name: str, title: str, claim: str, arms: Sequence[tuple[str, dict[str, Any]]]) -> Comparison:
+    """The proto-goal agent with one mechanism changed."""
+    return Comparison(
+        f"ablation-{name}", title, claim, [Arm(label, ABLATED, fields) for label, fields in arms],
+        {"smoke": SMOKE, "cpu": Scale(ABLATION_STEPS, 3), "paper": PAPER}, ONE_CORE, TINY)
+
+
+_ALL = [
+    baba("baba", "medium", 8_000_000),
+    baba("baba-small", "small", 3_000_000),
+    baba("baba-paper", "paper", 30_000_000),
+    narrow_river(1_000_000),
+    wide_river(3_000_000),
+    ablation("p-task", "How often to follow the task", "with p_task = 0 the evaluator never wins; 0.1 was best.",
+             [(f"p_task = {p}", {"pge.p_task": p}) for p in (0.0, 0.05, 0.1, 0.25, 0.5)]),
+    ablation("desirability", "Desirability on and off", "weighing goals by novelty and reward matters on top of plausibility.",
+             [("desirability on", {}), ("desirability off", {"pge.weigh": False})]),
+    ablation("reachability", "Candidates for local reachability", "the number of candidates m has an optimum between few and many.",
+             [(f"m = {m}", {"pge.num_candidates": m}) for m in (1, 2, 5, 10, 20)]),
+    ablation("stratification", "Timescale buckets on and off",
+             "without stratification local reachability hurts, as it biases the choice towards easy goals.",
+             [("5 buckets", {}), ("1 bucket", {"pge.num_buckets": 1})]),
+    ablation("hindsight", "Hindsight goals", "too few and too many hindsight goals are both worse than 15.",
+             [*((f"M_her = {m}", {"learner.relabel": "novelty", "learner.hindsight_goals": m, "learner.unattained_goals": 8})
+                for m in (1, 5, 15, 50)), ("all goals", {"learner.relabel": "all"})]),
+    ablation("plausibility", "Pruning on and off", "without pruning the agent drowns in goals it can never achieve.",
+             [("pruning on", {}), ("pruning off", {"pge.prune": False})]),
+    ablation("recombination", "Recombination on and off", "mastered goals are joined into new ones on the way to the task.",
+             [("recombination on", {}), ("recombination off", {"pge.recombinations": 0})]),
+]
+COMPARISONS: dict[str, Comparison] = {comparison.name: comparison for comparison in _ALL}
