@@ -9,6 +9,7 @@ import importlib
 from pathlib import Path
 from typing import Any, Protocol
 
+
 class Experiment(Protocol):
     """What an experiment can do; a module (taxi) or a `Comparison` of arms."""
 

@@ -164,7 +164,8 @@ METRICS = ("arm", "seed", "step", "metric", "value")
 
 def collect(comparison: Comparison, jobs: Sequence[tuple[Arm, int]], out: Path) -> None:
     """curves.csv: every evaluation of every run; metrics.csv: goals and success by kind, rates, shares of time."""
-    curves, metrics = [], []
+    curves: list[tuple[Any, ...]] = []
+    metrics: list[tuple[Any, ...]] = []
     for arm, seed in jobs:
         path = run_path(out, arm, seed)
         if not (path / "run.db").exists():
@@ -278,7 +279,8 @@ def describe(comparison: Comparison, scale: str, seeds: int, out: Path) -> None:
 
     table = ["| arm | seeds | success, last tenth | 95 % interval | steps |", "|---|---|---|---|---|"]
     for row in summary(comparison, out):
-        table.append(f"| {row['arm']} | {row['seeds']} | {row['success']:.2f} | {row['low']:.2f}–{row['high']:.2f} | {row['steps']:,} |")
+        interval = f"{row['low']:.2f}–{row['high']:.2f}"
+        table.append(f"| {row['arm']} | {row['seeds']} | {row['success']:.2f} | {interval} | {row['steps']:,} |")
     notes = (out / "notes.md").read_text() if (out / "notes.md").exists() else ""
     example = " ".join(arguments(comparison, comparison.arms[0], 0, scale, Path("OUT")))
     text = "\n".join([

@@ -24,7 +24,7 @@ def baba(name: str, level: str, steps: int) -> Comparison:
     """Proto-R2D2 against R2D2 on one size of the U-Maze, at equal frames."""
     return Comparison(
         name, f"Baba Is You, U-Maze {level}",
-        "with proto-goals R2D2 solves the U-Maze within 200 million frames, where R2D2 alone never sees a reward and Agent57 stays flat.",
+        "with proto-goals R2D2 solves the U-Maze within 200 million frames; R2D2 alone never sees a reward and Agent57 stays flat.",
         [Arm("proto-goal R2D2", f"baba-umaze-{level}-protogoal"), Arm("R2D2", f"baba-umaze-{level}-r2d2")],
         {"smoke": SMOKE, "cpu": Scale(steps, 3), "paper": PAPER}, ONE_CORE, TINY)
 
