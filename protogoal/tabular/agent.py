@@ -1,0 +1,226 @@
+"""Q-learning and the tabular proto-goal agent (paper appendix A, Algorithm 1), and the loop that trains them.
+
+`ProtoGoalAgent` is `QLearningAgent` plus: a seek and an avoid table for every proto-goal, which every transition updates;
+the evaluator, which makes the goal space of them; and pursuits of its goals. The steps themselves run in `kernels`.
+
+`train` is a generator: it yields at each test of the greedy policy, and whoever consumes it logs, draws or stops.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protogoal.goals.evaluator import PGESettings, ProtoGoalEvaluator
+from protogoal.goals.plausibility import is_plausible
+from protogoal.goals.spaces import ProtoGoalSpace
+from protogoal.goals.table import TASK
+from protogoal.goals.values import SeekAvoid
+from protogoal.tabular import kernels
+from protogoal.tabular.settings import TabularSettings
+from protogoal.tabular.tables import TransitionTables
+
+CHUNK = 4096  # most steps of one kernel call; bounds the trace buffers
+
+
+@dataclass(frozen=True)
+class Pursuits:
+    """Pursuits that ended since they were last taken, oldest first, [n]."""
+
+    goal: NDArray[np.int64]
+    attained: NDArray[np.bool_]
+    length: NDArray[np.int64]
+
+
+class QLearningAgent:
+    """ε-greedy Q-learning on a table Q [S, A] that starts at zero."""
+
+    def __init__(self, tables: TransitionTables, settings: TabularSettings | None = None, seed: int = 0):
+        self.tables = tables
+        self.settings = settings or TabularSettings()
+        self.step = 0
+        self.q = np.zeros((tables.num_states, tables.num_actions))
+        # Tests draw from a stream of their own: how often the agent is tested changes nothing of what it learns.
+        acting, testing, self._evaluator_seed = np.random.SeedSequence(seed).spawn(3)
+        self._rng, self._test_rng = np.random.default_rng(acting), np.random.default_rng(testing)
+        self._carry = np.array([kernels.NO_STATE, 0, kernels.NO_GOAL, 0, 0, 0], np.int64)
+
+    @property
+    def episodes(self) -> int:
+        """Episodes finished in training."""
+        return int(self._carry[kernels.EPISODES])
+
+    def advance(self, num_steps: int) -> None:
+        """Act and learn for `num_steps` steps; episodes begin and end as they come."""
+        s = self.settings
+        kernels.q_learning_steps(*self._dynamics, self.q, self._carry, num_steps, s.learning_rate, s.discount, s.epsilon, self._rng)
+        self.step += num_steps
+
+    def test(self, episodes: int | None = None) -> dict[str, float]:
+        """Success, return and length of greedy episodes for the task; their starts go through a shuffled list of all."""
+        n = self.settings.eval_episodes if episodes is None else episodes
+        starts = np.resize(self._test_rng.permutation(self.tables.initial_states), n)
+        returns, lengths = kernels.greedy_episodes(*self._dynamics[:3], starts, self.tables.time_limit, self.q, self._test_rng)
+        return {"success": float((returns > 0).mean()), "return": float(returns.mean()), "length": float(lengths.mean())}
+
+    def action(self, state: int, goal: int = TASK) -> int:
+        """The greedy action for the task, or for a goal if the agent has goals."""
+        return int(kernels.argmax_random(np.ascontiguousarray(self._action_values(state, goal)), self._test_rng))
+
+    def _action_values(self, state: int, goal: int) -> NDArray[np.float64]:
+        if goal != TASK:
+            raise ValueError("a Q-learning agent follows the task only; it has no goals")
+        return self.q[state]
+
+    def metrics(self) -> dict[str, float]:
+        """What is worth logging, beside the test."""
+        return {"episodes": self.episodes}
+
+    @property
+    def _dynamics(self) -> tuple[Any, ...]:
+        t = self.tables
+        return t.next_state, t.reward, t.terminated, t.initial_states, t.time_limit
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that changes, as plain arrays and JSON-able values; loading it continues to the bit."""
+        return {"step": self.step, "q": self.q.copy(), "carry": self._carry.copy(),
+                "rng": self._rng.bit_generator.state, "test_rng": self._test_rng.bit_generator.state}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take back what `state_dict` gave."""
+        self.step = int(state["step"])
+        _fill(self.q, state["q"], "q")
+        _fill(self._carry, state["carry"], "carry")
+        self._rng.bit_generator.state = state["rng"]
+        self._test_rng.bit_generator.state = state["test_rng"]
+
+
+class ProtoGoalAgent(QLearningAgent):
+    """Algorithm 1: pursues goals that the evaluator keeps, and learns of all of them from every transition.
+
+    Goals are the single proto-goals: a table cannot generalise to conjunctions, so recombination is off. With
+    `compiled_selection` = False every goal is chosen by `ProtoGoalEvaluator.select` itself, to the same result.
+    """
+
+    def __init__(self, tables: TransitionTables, space: ProtoGoalSpace, settings: TabularSettings | None = None,
+                 pge: PGESettings | None = None, seed: int = 0, compiled_selection: bool = True):
+        super().__init__(tables, settings, seed)
+        pge = dataclasses.replace(pge or PGESettings(), recombinations=0, max_goals=0, max_members=1)
+        self.evaluator = ProtoGoalEvaluator(
+            space, tables.num_actions, pge, seed=int(self._evaluator_seed.generate_state(1)[0]))
+        self.compiled_selection = compiled_selection
+        self.bits = space.bits(None, None, np.arange(tables.num_states))  # [S, B]
+        shape = tables.num_states, tables.num_actions, space.size
+        self.seek, self.avoid = np.zeros(shape), np.zeros(shape)
+        self.v_seek, self.v_avoid = np.zeros(shape[::2]), np.zeros(shape[::2])  # maxima over the actions
+        self.visits = np.zeros(tables.num_states, np.int64)  # transitions that began in each state
+        self._float_bits = self.bits.astype(np.float64)
+        self._trace = np.zeros(CHUNK, np.int64), np.zeros(CHUNK)
+        self._ended = np.zeros(CHUNK, np.int64), np.zeros(CHUNK, np.bool_), np.zeros(CHUNK, np.int64)
+        self._untaken: list[tuple[NDArray[Any], ...]] = []
+        self._prepare_selection()
+
+    def advance(self, num_steps: int) -> None:
+        s, pge = self.settings, self.evaluator.settings
+        while num_steps > 0:
+            if self._carry[kernels.STATE] == kernels.NO_STATE and self._carry[kernels.SINCE_REFRESH] >= s.refresh_every:
+                self.refresh()
+            steps, pursuits = kernels.proto_goal_steps(
+                *self._dynamics, self._float_bits, self.q, self.seek, self.avoid, self.v_seek, self.v_avoid, self.visits,
+                *self._selection, pge.num_candidates, pge.p_task, pge.value_floor, pge.redraws, self.compiled_selection,
+                self._carry, min(num_steps, CHUNK), s.refresh_every, s.max_pursuit or self.tables.time_limit, s.learning_rate, s.discount, s.epsilon, self._rng,
+                *self._trace, *self._ended)
+            states, rewards = self._trace
+            self.evaluator.observe(self.bits[states[:steps]], rewards[:steps])
+            if pursuits:
+                ended = tuple(array[:pursuits].copy() for array in self._ended)
+                self.evaluator.record_pursuit(ended[0], ended[1])
+                self._untaken.append(ended)
+            self.step += steps
+            num_steps -= steps
+            if num_steps > 0 and not self.compiled_selection and self._carry[kernels.GOAL] == kernels.NO_GOAL:
+                self._select_here()
+
+    def refresh(self) -> None:
+        """Determine the goal space from the tables: values over its experience → the evaluator's verdicts."""
+        self._carry[kernels.SINCE_REFRESH] = 0
+        seek_max, seek_mean, avoid_mean = kernels.summarise_values(self.v_seek, self.v_avoid, self.visits)
+        self.evaluator.refresh_values(SeekAvoid(seek_max, seek_mean, avoid_mean, self.evaluator.table.count.copy()))
+        self._prepare_selection()
+
+    def _prepare_selection(self) -> None:
+        goals = self.evaluator.goal_set
+        cumulative = np.concatenate([[0.0], np.cumsum(goals.novelty)])
+        edges = np.searchsorted(goals.bucket, np.arange(goals.bucket[-1] + 2 if len(goals) else 1))
+        self._selection = np.array(goals.ids), cumulative, edges  # a copy: kernels are compiled for writable arrays
+
+    def _select_here(self) -> None:
+        """Begin a pursuit in the state where the agent stands."""
+        state = int(self._carry[kernels.STATE])
+        if state == kernels.NO_STATE:
+            return
+        goals = self.evaluator.goal_set
+        values = self.v_seek[state, goals.ids][None]
+        self._carry[kernels.GOAL] = self.evaluator.select(values, self._rng, self.bits[state][None])[0]
+        self._carry[kernels.PURSUIT_TIME] = 0
+
+    def take_pursuits(self) -> Pursuits:
+        """The pursuits that ended since the last call; the task among them as TASK."""
+        taken, self._untaken = self._untaken, []
+        columns = [np.concatenate(c) for c in zip(*taken, strict=True)] if taken else [array[:0].copy() for array in self._ended]
+        return Pursuits(*columns)
+
+    def _action_values(self, state: int, goal: int) -> NDArray[np.float64]:
+        if goal == TASK:
+            return self.q[state]
+        if not 0 <= goal < self.evaluator.num_bits:
+            raise ValueError(f"unknown goal {goal}; allowed are {TASK} (the task) and 0…{self.evaluator.num_bits - 1}")
+        return self.seek[state, :, goal]
+
+    def metrics(self) -> dict[str, float]:
+        plausible = is_plausible(self.evaluator.verdict)
+        space = self.evaluator.space
+        assert space is not None
+        kinds = [space.kind(i) for i in range(space.size)]
+        by_kind = {f"plausible/{kind}": float(sum(plausible[i] for i, k in enumerate(kinds) if k == kind))
+                   for kind in dict.fromkeys(kinds)}
+        return super().metrics() | {"plausible": float(plausible.sum())} | by_kind
+
+    _TABLES = ("seek", "avoid", "v_seek", "v_avoid", "visits")
+
+    def state_dict(self) -> dict[str, Any]:
+        tables = {name: getattr(self, name).copy() for name in self._TABLES}
+        return super().state_dict() | tables | {"evaluator": self.evaluator.state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        for name in self._TABLES:
+            _fill(getattr(self, name), state[name], name)
+        self.evaluator.load_state_dict(state["evaluator"])
+        super().load_state_dict(state)
+        self._untaken.clear()
+        self._prepare_selection()
+
+
+def train(agent: QLearningAgent, steps: int) -> Iterator[tuple[int, dict[str, float]]]:
+    """Train until `steps` in all, yielding (step, metrics) at every test: at step 0, each `eval_every` steps, and at the end.
+
+    An agent that was loaded goes on from its own step, and yields what the uninterrupted run would have yielded.
+    """
+    every = agent.settings.eval_every
+    if agent.step == 0:
+        yield 0, agent.test() | agent.metrics()
+    while agent.step < steps:
+        agent.advance(min(every - agent.step % every, steps - agent.step))
+        yield agent.step, agent.test() | agent.metrics()
+
+
+def _fill(array: NDArray[Any], stored: Any, name: str) -> None:
+    stored = np.asarray(stored)
+    if stored.shape != array.shape:
+        raise ValueError(f"stored {name} has shape {stored.shape}, this agent's is {array.shape}")
+    array[...] = stored
