@@ -20,6 +20,7 @@ from nle import nethack
 import protogoal.envs  # noqa: F401  (registers the environments)
 from protogoal.envs.minihack import COLUMNS, ROWS, RiverEnv, river_batch, word_space
 from protogoal.envs.minihack import glyphs as g
+from protogoal.envs.minihack.egocentric import KINDS, EgocentricView
 from protogoal.envs.minihack.game import ROOM, SCENARIOS, RiverGame
 from protogoal.envs.minihack.render import HEIGHT, WIDTH
 from protogoal.envs.vector import dense_bits
@@ -334,3 +335,45 @@ def test_resuming_a_batch_goes_on_to_the_bit():
         np.testing.assert_array_equal(again.truncated, step.truncated)
     whole.close()
     resumed.close()
+
+
+@pytest.mark.parametrize("reach", [3, 24])
+def test_the_view_from_the_player_lists_what_lies_around_by_kind_and_offset(reach):
+    batch = river_batch("wide-river-lava", num_envs=3)
+    view = EgocentricView(batch, reach)
+    observation, active = view.reset(seed=4)
+    rng = np.random.default_rng(0)
+    kinds = {g.UNSEEN: "unseen", g.WATER: "water", g.LAVA: "lava", g.BOULDER: "boulder", g.STAIRS_DOWN: "stairs down",
+             g.STAIRS_UP: "stairs up"}
+    for _ in range(40):
+        for n in range(3):
+            cells, (row, column) = batch.pool.observation["map"][n], batch.pool.observation["position"][n]
+            expected = set()
+            for r in range(ROWS):
+                for c in range(COLUMNS):
+                    if cells[r, c] in kinds and abs(c - column) <= reach:
+                        kind = KINDS.index(kinds[cells[r, c]])
+                        expected.add((kind * 13 + r - row + 6) * (2 * reach + 1) + c - column + reach)
+            around = observation["around"][n]
+            listed = around[around >= 0].tolist()
+            assert len(listed) == len(set(listed))
+            assert set(listed) == expected
+        np.testing.assert_array_equal(observation["said"], active)
+        step = view.step(rng.integers(0, 8, 3))
+        observation, active = step.observation, step.active
+    for name, spec in view.observation_spec.items():
+        assert observation[name].shape == (3, *spec.shape)
+        assert observation[name].dtype == spec.dtype
+        if spec.kind == "active":
+            assert observation[name].max() < spec.num_values
+    view.close()
+
+
+def test_moving_a_whole_scene_does_not_change_how_it_looks_from_the_player():
+    view = EgocentricView(river_batch("narrow-river", num_envs=1), reach=5)
+    scene = np.full((1, ROWS, COLUMNS), g.FLOOR, np.uint8)
+    scene[0, 2, 8], scene[0, 3, 11] = g.BOULDER, g.WATER
+    moved = np.roll(scene, (1, 4), (1, 2))
+    here, there = np.array([[3, ROWS + 7]]), np.array([[4, ROWS + 11]])
+    np.testing.assert_array_equal(view._around(scene, here), view._around(moved, there))
+    view.close()
