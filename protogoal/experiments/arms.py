@@ -9,6 +9,7 @@ moment: what is finished is skipped, what was interrupted goes on. Runs lie unde
 from __future__ import annotations
 
 import csv
+import io
 import os
 import subprocess
 import sys
@@ -75,7 +76,7 @@ def run(comparison: Comparison, scale: str, seeds: int | None, out: Path, proces
 
 def run_path(out: Path, arm: Arm, seed: int) -> Path:
     """Where the run of an arm and seed lies."""
-    return out / "runs" / f"{arm.label.replace(' ', '-').replace('=', '')}-{seed}"
+    return out / "runs" / f"{arm.label.replace(' ', '-').replace('=', '').replace(',', '')}-{seed}"
 
 
 def arguments(comparison: Comparison, arm: Arm, seed: int, scale: str, out: Path) -> list[str]:
@@ -181,11 +182,12 @@ def collect(comparison: Comparison, jobs: Sequence[tuple[Arm, int]], out: Path) 
 
 def write_csv(path: Path, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """A CSV that is there whole or not at all."""
-    lines = [",".join(header)]
-    for row in rows:
-        lines.append(",".join(f"{x:.6g}" if isinstance(x, float) else str(x) for x in row))
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows([f"{x:.6g}" if isinstance(x, float) else x for x in row] for row in rows)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, "\n".join(lines) + "\n")
+    write_text(path, text.getvalue())
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:

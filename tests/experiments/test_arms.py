@@ -1,0 +1,74 @@
+import numpy as np
+import pytest
+
+from protogoal.experiments import EXPERIMENTS, arms, experiment, redraw
+from protogoal.experiments.comparisons import COMPARISONS
+from protogoal.presets import PRESETS
+
+TAXI = arms.Comparison(
+    "toy", "Two arms on Taxi", "goals help.",
+    [arms.Arm("proto-goal", "taxi-protogoal"), arms.Arm("p_task = 0.5", "taxi-protogoal", {"pge.p_task": 0.5, "pge.weigh": False})],
+    {"smoke": arms.Scale(2000, 2)}, {"learning.eval_episodes": 10}, {"learning.eval_every": 1000})
+
+
+def test_arms_are_trained_collected_drawn_and_skipped_when_finished(tmp_path):
+    TAXI.run("smoke", None, tmp_path)
+    rows = arms.read_csv(tmp_path / "curves.csv")
+    assert {(row["arm"], row["seed"]) for row in rows} == {(arm, seed) for arm in ("proto-goal", "p_task = 0.5") for seed in "01"}
+    assert {int(row["step"]) for row in rows} == {0, 1000, 2000}
+    assert (tmp_path / "learning.png").read_bytes()[:4] == b"\x89PNG"
+    text = (tmp_path / "README.md").read_text()
+    assert "protogoal reproduce toy --scale smoke --seeds 2" in text
+    assert "| proto-goal | 2 |" in text
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "runs").glob("*/run.db")}
+    (tmp_path / "notes.md").write_text("Seen by eye: fine.\n")
+    TAXI.run("smoke", None, tmp_path)  # nothing left to train
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "runs").glob("*/run.db")} == before
+    assert "Seen by eye" in (tmp_path / "README.md").read_text()
+
+
+def test_fields_become_options():
+    command = arms.arguments(TAXI, TAXI.arms[1], 3, "smoke", arms.Path("out"))
+    assert command[:2] == ["train", "taxi-protogoal"]
+    assert "--pge.no_weigh" in command
+    assert command[command.index("--seed") + 1] == "3"
+    assert command[command.index("--learning.eval_every") + 1] == "1000"
+
+
+def test_curves_hold_their_last_value_and_start_at_zero():
+    curves = {0: np.array([[10.0, 0.5], [20.0, 1.0]])}
+    np.testing.assert_allclose(arms.on_grid(curves, np.array([0.0, 10.0, 15.0, 99.0])), [[0.0, 0.5, 0.5, 1.0]])
+
+
+def test_the_bootstrap_interval_holds_the_mean_and_is_a_point_for_equal_seeds():
+    low, high = arms.bootstrap(np.array([0.0, 1.0, 1.0]))
+    assert 0.0 <= low < 2 / 3 < high <= 1.0
+    low, high = arms.bootstrap(np.full((4, 2), 0.7))
+    np.testing.assert_allclose([low, high], 0.7)
+
+
+def test_a_csv_survives_a_round_trip(tmp_path):
+    arms.write_csv(tmp_path / "x.csv", ("a", "b"), [("one, two", 0.25), ("three", 3)])
+    assert arms.read_csv(tmp_path / "x.csv") == [{"a": "one, two", "b": "0.25"}, {"a": "three", "b": "3"}]
+    with pytest.raises(ValueError, match="is missing"):
+        arms.read_csv(tmp_path / "y.csv")
+
+
+def test_every_named_comparison_exists_and_its_arms_are_presets_with_known_fields():
+    named = {entry.partition(":")[2] for entry in EXPERIMENTS.values()} - {""}
+    assert named <= set(COMPARISONS)
+    for name in named:
+        comparison = experiment(name)
+        assert {"smoke", "cpu", "paper"} <= set(comparison.scales)
+        assert len({arm.label for arm in comparison.arms}) == len(comparison.arms)
+        for arm in comparison.arms:
+            assert arm.preset in PRESETS
+            for dotted in {**comparison.common, **arm.fields, **comparison.smoke}:
+                value = PRESETS[arm.preset]
+                for part in dotted.split("."):
+                    value = getattr(value, part)
+
+
+def test_nothing_to_redraw_is_said(tmp_path):
+    with pytest.raises(ValueError, match="no results"):
+        redraw(tmp_path)
