@@ -4,6 +4,9 @@
 core for agents, `env` the Gymnasium face, `render` draws, `replay` checks move strings, `play` is for people.
 """
 
+from protogoal.envs.baba.batch import ACTIONS, BabaBatch
 from protogoal.envs.baba.levels import KEKE_LEGEND, LEGEND, Legend, Level, level_names, load_level
+from protogoal.envs.baba.replay import Game, Outcome, replay
 
-__all__ = ["KEKE_LEGEND", "LEGEND", "Legend", "Level", "level_names", "load_level"]
+__all__ = ["ACTIONS", "KEKE_LEGEND", "LEGEND", "BabaBatch", "Game", "Legend", "Level", "Outcome", "level_names", "load_level",
+           "replay"]

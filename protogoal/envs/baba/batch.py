@@ -87,12 +87,16 @@ def _scratch(level: Level) -> Scratch:
 
 
 class BabaBatch:
-    """N copies of a level. `terrain_plane` adds the static terrain as one more plane, which no action can change."""
+    """N copies of a level.
+
+    `terrain_plane` adds the static terrain as one more plane, which no action can change. With `autoreset` = False a
+    game goes on after its end, and may begin with nothing that is YOU (something may still make a YOU); for replays.
+    """
 
     num_actions = NUM_ACTIONS
 
     def __init__(self, level: str | Path | Level = "umaze-medium", num_envs: int = 1, max_episode_steps: int = 1000,
-                 seed: int | None = None, terrain_plane: bool = False):
+                 seed: int | None = None, terrain_plane: bool = False, autoreset: bool = True):
         if num_envs < 1:
             raise ValueError(f"num_envs must be at least 1, not {num_envs}")
         if max_episode_steps < 1:
@@ -100,6 +104,7 @@ class BabaBatch:
         self.level = level = load_level(level)
         self.num_envs = int(num_envs)
         self.max_episode_steps = int(max_episode_steps)
+        self.autoreset = bool(autoreset)
         self.plane_names = (*level.kinds, TERRAIN) if terrain_plane else level.kinds
         self.num_cells = level.height * level.width
         self.num_bits = len(self.plane_names) * self.num_cells
@@ -109,8 +114,9 @@ class BabaBatch:
         self._tables = tables(level)
         self._scratch = _scratch(level)
         self._start, self._start_views = _games(level, 1), self._views(1, terrain)
-        engine.rebuild(self._tables, self._start, self._scratch, self._start_views, self.num_cells)
-        if not engine.has_player(self._tables, self._start, 0):
+        engine.rebuild(self._tables, self._start, self._scratch, self._start_views)
+        engine.transform_start(self._tables, self._start, self._scratch, self._start_views)
+        if autoreset and not engine.has_player(self._tables, self._start, 0):
             raise ValueError(f"level {level.name} has no player: nothing is YOU at the start")
         self._games, self._seen = _games(level, self.num_envs), self._views(self.num_envs, terrain)
         shape = (self.num_envs, len(self.plane_names), level.height, level.width)
@@ -145,11 +151,7 @@ class BabaBatch:
         """Starts all games anew. Nothing here is random, so the seed changes nothing; it is checked all the same."""
         if seed is not None and seed < 0:
             raise ValueError(f"a seed is a number ≥ 0, not {seed}")
-        for n in range(self.num_envs):
-            engine.restart(self._start, self._start_views, self._games, self._seen, n)
-        self.final_bits[:] = self.bits
-        self.final_active[:] = self.active
-        self._seen.restarted[:] = False
+        engine.restart_all(self._start, self._start_views, self._games, self._seen)
         self.reward[:] = 0
         self.terminated[:] = False
         self.truncated[:] = False
@@ -163,12 +165,16 @@ class BabaBatch:
                              f"{actions.shape} of {actions.dtype}")
         self._actions[:] = actions
         bad = engine.step_all(self._tables, self._games, self._scratch, self._start, self._start_views, self._seen,
-                              self._actions, self.max_episode_steps, self.num_cells, self.reward, self.terminated,
+                              self._actions, self.max_episode_steps, self.autoreset, self.reward, self.terminated,
                               self.truncated)
         if bad >= 0:
             raise ValueError(f"action {actions[bad]} of game {bad} is not allowed; actions are 0 to {NUM_ACTIONS - 1} "
                              f"({', '.join(ACTIONS)})")
         return self._step
+
+    def has_player(self, n: int) -> bool:
+        """Whether anything is YOU in game n."""
+        return bool(engine.has_player(self._tables, self._games, n))
 
     def get_state(self) -> dict[str, Any]:
         """All that a game's future depends on: kind, cell, face [N, M] and the episode's steps [N]."""
@@ -190,7 +196,7 @@ class BabaBatch:
             raise ValueError(f"the state is not one of level {self.level.name}: a kind, cell or direction is out of range")
         for name, value in arrays.items():
             getattr(self._games, name)[:] = value
-        engine.rebuild(self._tables, self._games, self._scratch, self._seen, self.num_cells)
+        engine.rebuild(self._tables, self._games, self._scratch, self._seen)
         return self._observation, self.active
 
     def close(self) -> None:

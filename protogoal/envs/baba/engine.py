@@ -4,6 +4,7 @@
     2. The rules are read; NOUN IS NOUN transforms; if words came or went, they are read again.
     3. SINK, WEAK, HOT/MELT, DEFEAT, OPEN/SHUT, and WIN last, under the new rules.
 
+Before the first turn the level's own NOUN IS NOUN rules are applied once.
 Words that vanish in 3 stop counting at once: the rules in force are always those that stand on the board, so that the
 planes (and the facing of what moves by itself) are the whole state.
 
@@ -233,8 +234,9 @@ def turn(b, s, action):
 
 
 @inlined
-def _show(b, planes, active, num_cells):
+def _show(b, planes, active):
     """Rewrites a game's planes and active bits from its objects; terrain, if shown, is never touched."""
+    num_cells = len(b.head)
     for m in range(len(b.kind)):
         if active[m] >= 0:
             planes[active[m]] = 0
@@ -266,12 +268,12 @@ def _copy(target, source):
 
 
 @kernel
-def rebuild(t, g, s, views, num_cells):
+def rebuild(t, g, s, views):
     """Makes everything that follows from kind, cell and face of all games: lists, rules, planes, active bits."""
     for n in range(len(g.kind)):
         b = board(t, g, n)
         relist(b, s)
-        _show(b, views.planes[n], views.active[n], num_cells)
+        _show(b, views.planes[n], views.active[n])
         _copy(views.final_planes[n], views.planes[n])
         _copy(views.final_active[n], views.active[n])
         views.restarted[n] = False
@@ -283,8 +285,17 @@ def has_player(t, g, n):
     return has_you(board(t, g, n))
 
 
+@kernel
+def transform_start(t, g, s, views):
+    """What the rules of a level make of its things before the first turn."""
+    for n in range(len(g.kind)):
+        b = board(t, g, n)
+        settle(b, s)
+        _show(b, views.planes[n], views.active[n])
+
+
 @inlined
-def restart(start, start_views, g, views, n):
+def _restart(start, start_views, g, views, n):
     """Puts game n back to the start."""
     _copy(g.kind[n], start.kind[0])
     _copy(g.cell[n], start.cell[0])
@@ -300,8 +311,8 @@ def restart(start, start_views, g, views, n):
 
 
 @kernel
-def step_all(t, g, s, start, start_views, views, actions, max_episode_steps, num_cells, reward, terminated, truncated):
-    """One step of all N games. Returns -1, or the place of the first bad action, and then nothing has moved."""
+def step_all(t, g, s, start, start_views, views, actions, max_episode_steps, autoreset, reward, terminated, truncated):
+    """One step of all N games. Without autoreset a finished game simply goes on. Returns -1, or the place of the first bad action, and then nothing has moved."""
     for n in range(len(actions)):
         if actions[n] < 0 or actions[n] > NOOP:
             return n
@@ -314,13 +325,23 @@ def step_all(t, g, s, start, start_views, views, actions, max_episode_steps, num
         s.count[CHANGED] = 0
         won = turn(b, s, actions[n])
         if s.count[CHANGED]:
-            _show(b, views.planes[n], views.active[n], num_cells)
-            _show(b, views.final_planes[n], views.final_active[n], num_cells)
+            _show(b, views.planes[n], views.active[n])
+            _show(b, views.final_planes[n], views.final_active[n])
         g.steps[n] += 1
         reward[n] = 1.0 if won else 0.0
         terminated[n] = won or not has_you(b)
         truncated[n] = not terminated[n] and g.steps[n] >= max_episode_steps
-        if terminated[n] or truncated[n]:
-            restart(start, start_views, g, views, n)
+        if autoreset and (terminated[n] or truncated[n]):
+            _restart(start, start_views, g, views, n)
             views.restarted[n] = True
     return -1
+
+
+@kernel
+def restart_all(start, start_views, g, views):
+    """Puts all games back to the start."""
+    for n in range(len(g.kind)):
+        _restart(start, start_views, g, views, n)
+        _copy(views.final_planes[n], views.planes[n])
+        _copy(views.final_active[n], views.active[n])
+        views.restarted[n] = False

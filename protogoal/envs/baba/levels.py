@@ -29,6 +29,7 @@ from pathlib import Path
 import numpy as np
 
 from protogoal.envs.baba.rules import MAX_OBJECT_TYPES, OPERATORS, PROPERTIES, RIGHT, TEXT_NOUN
+from protogoal.envs.baba.sentences import sentences
 
 MAX_SIDE = 32  # rows and columns
 MAX_OBJECTS = 2048
@@ -131,7 +132,6 @@ class Level:
     title: str = ""
     teaches: str = ""
     solution: str = ""
-    player_at_start: bool = True
 
     @property
     def num_object_types(self) -> int:
@@ -176,15 +176,22 @@ class Level:
         if len(placed) > MAX_OBJECTS:
             raise ValueError(f"{label} is too large: {len(placed)} objects, at most {MAX_OBJECTS} are allowed")
         kinds = _kinds([thing.name for thing, _ in placed])
+        if not any(name.isupper() for name in kinds):
+            raise ValueError(f"{label} has no words, so nothing can be YOU; it needs at least a noun, IS and YOU")
         if "YOU" not in kinds or "IS" not in kinds:
             raise ValueError(f"{label} has no player: without the words IS and YOU nothing can be YOU")
+        words: dict[tuple[int, int], list[str]] = {}
+        for thing, cell in placed:
+            if thing.name.isupper():
+                words.setdefault(divmod(cell, width), []).append(thing.name)
+        if legend.player_at_start and not any(s.target == "YOU" and not s.target_negated for s in sentences(words)):
+            raise ValueError(f"{label} has no player: nothing is YOU at the start; spell a rule such as BABA IS YOU")
         level = Level(
             name=name or header.get("title", ""), height=height, width=width, kinds=kinds, terrain=terrain,
             kind=np.array([kinds.index(thing.name) for thing, _ in placed], np.uint8),
             cell=np.array([cell for _, cell in placed], np.int16),
             face=np.array([thing.face for thing, _ in placed], np.uint8),
             title=header.get("title", ""), teaches=header.get("teaches", ""), solution=header.get("solution", ""),
-            player_at_start=legend.player_at_start,
         )
         if level.num_object_types > MAX_OBJECT_TYPES:
             raise ValueError(f"{label} has {level.num_object_types} object types, at most {MAX_OBJECT_TYPES} are allowed")
