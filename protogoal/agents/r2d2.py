@@ -45,9 +45,9 @@ class R2D2:
         """Enough is in replay."""
         return self.replay.transitions >= min(self.config.learner.min_replay, self.config.replay.capacity)
 
-    def act(self) -> Experience:
-        """One window of steps with the acting network; at random until learning has begun."""
-        return self.actor.collect(self.goal_set, act_randomly=self.learner.updates == 0)
+    def act(self, randomly: bool) -> Experience:
+        """One window of steps with the acting network; `randomly` until learning has begun."""
+        return self.actor.collect(self.goal_set, act_randomly=randomly)
 
     def remember(self, experience: Experience) -> None:
         """Puts a window into replay."""

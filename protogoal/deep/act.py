@@ -88,6 +88,7 @@ class Actor:
         self.pursuit_steps = np.zeros(n, np.int64)
         self.episode_return = np.zeros(n)
         self.is_first = np.ones(n, bool)
+        self.was_restored = True  # False when loading had to begin the episodes afresh
         self.previous_action = np.zeros(n, np.int16)
         self.previous_reward = np.zeros(n, np.float32)
 
@@ -203,7 +204,8 @@ class Actor:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take back what `state_dict` gave; where the environments could not be saved, their episodes start afresh."""
         self.rng.bit_generator.state = state["rng"]
-        if state["env"] is None:
+        self.was_restored = state["env"] is not None
+        if not self.was_restored:
             self._restart()
             return
         self.observation, self.active = self.env.set_state(state["env"])

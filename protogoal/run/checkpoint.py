@@ -3,7 +3,8 @@
 checkpoints/000000120000/ holds state.json (numbers, strings, lists, and the places of the arrays), arrays.npz (plain
 arrays, never objects) and manifest.json (format, checksums). It is written under a temporary name and renamed, so it is
 there whole or not at all; the last two are kept. What is damaged all the same (a checksum differs) is passed over with
-a warning for the one before. Nothing in a checkpoint can execute code: no pickle, `allow_pickle` is off.
+a warning for the one before; one of another run or version is refused. Nothing in a checkpoint can execute code: no
+pickle, `allow_pickle` is off.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import shutil
 import warnings
 import zipfile
 from collections.abc import Mapping
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +27,15 @@ KEPT = 2
 ARRAY = "$array"  # {"$array": "replay/actions"} stands in state.json where an array belongs
 
 
-def save(folder: Path, step: int, state: Mapping[str, Any]) -> Path:
-    """Write the state of a run at `step`; nested mappings of arrays and JSON-able values."""
+class Mismatch(ValueError):
+    """A whole checkpoint, but of another run or another version of this package."""
+
+
+def save(folder: Path, step: int, state: Mapping[str, Any], about: Mapping[str, str] | None = None) -> Path:
+    """Write the state of a run at `step`; nested mappings of arrays and JSON-able values.
+
+    `about` says which run this is (its preset and so on); `load_latest` refuses a checkpoint that says otherwise.
+    """
     arrays: dict[str, np.ndarray] = {}
     tree = _split(state, "", arrays)
     target = folder / f"{step:012d}"
@@ -41,11 +50,12 @@ def save(folder: Path, step: int, state: Mapping[str, Any]) -> Path:
         with _create(temporary / "state.json") as file:
             file.write(json.dumps(tree).encode())
         checksums = {name: _checksum(temporary / name) for name in ("arrays.npz", "state.json")}
-        manifest = {"format": FORMAT, "step": step, "checksums": checksums}
+        manifest = {"format": FORMAT, "version": _version(), "about": dict(about or {}), "step": step, "checksums": checksums}
         with _create(temporary / "manifest.json") as file:
             file.write(json.dumps(manifest).encode())
         shutil.rmtree(target, ignore_errors=True)
         temporary.rename(target)
+        _sync(folder)
     except OSError as error:
         shutil.rmtree(temporary, ignore_errors=True)
         raise ValueError(f"cannot write a checkpoint to {folder}: {error.strerror}") from None
@@ -54,22 +64,36 @@ def save(folder: Path, step: int, state: Mapping[str, Any]) -> Path:
     return target
 
 
-def load_latest(folder: Path) -> tuple[int, dict[str, Any]] | None:
-    """The newest checkpoint that is whole, as (step, state); None where there is none."""
-    for path in reversed(_all(folder)):
+def load_latest(folder: Path, about: Mapping[str, str] | None = None) -> tuple[int, dict[str, Any]] | None:
+    """The newest checkpoint that is whole, as (step, state); None where there is none.
+
+    A ValueError where none of those that are there can be read, or where one belongs to another run or version: a run
+    must not begin again in silence.
+    """
+    found = _all(folder)
+    for path in reversed(found):
         try:
-            return load(path)
+            return load(path, about)
+        except Mismatch:
+            raise
         except ValueError as error:
+            if path == found[0]:
+                raise ValueError(f"{error}; no other is left (to start again, remove {folder})") from None
             warnings.warn(f"{error}; trying the one before", stacklevel=2)
     return None
 
 
-def load(path: Path) -> tuple[int, dict[str, Any]]:
+def load(path: Path, about: Mapping[str, str] | None = None) -> tuple[int, dict[str, Any]]:
     """One checkpoint as (step, state); a ValueError in one line where it is damaged or of another format."""
     try:
         manifest = json.loads((path / "manifest.json").read_bytes())
         if manifest["format"] != FORMAT:
-            raise ValueError(f"checkpoint {path} has format {manifest['format']}, this version reads format {FORMAT}")
+            raise Mismatch(f"checkpoint {path} has format {manifest['format']} (written by protogoal "
+                           f"{manifest.get('version', 'of another version')}); this is {_version()} and reads format {FORMAT}")
+        for key, expected in (about or {}).items():
+            said = manifest.get("about", {}).get(key, expected)
+            if said != expected:
+                raise Mismatch(f"checkpoint {path} belongs to another run: its {key} is {said}, this run's is {expected}")
         for name, expected in manifest["checksums"].items():
             if Path(name).name != name or _checksum(path / name) != expected:
                 raise ValueError(f"checkpoint {path} is damaged: {name} has the wrong checksum")
@@ -78,6 +102,13 @@ def load(path: Path) -> tuple[int, dict[str, Any]]:
             return int(manifest["step"]), _join(tree, arrays)
     except (OSError, KeyError, TypeError, AttributeError, json.JSONDecodeError, UnicodeDecodeError, zipfile.BadZipFile) as error:
         raise ValueError(f"checkpoint {path} is damaged: {type(error).__name__}") from None
+
+
+def _version() -> str:
+    try:
+        return metadata.version("protogoal")
+    except metadata.PackageNotFoundError:
+        return "unknown"
 
 
 def _all(folder: Path) -> list[Path]:
@@ -130,6 +161,15 @@ class _create:
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()
+
+
+def _sync(folder: Path) -> None:
+    """A rename in `folder` is on disk after this."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _checksum(path: Path) -> str:

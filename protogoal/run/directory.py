@@ -26,6 +26,12 @@ class RunDirectory:
     path: Path
     preset: str
     config: Any
+    engine: str = "local"
+
+    @property
+    def about(self) -> dict[str, str]:
+        """What a checkpoint must agree with to belong to this run."""
+        return {"preset": self.preset, "class": type(self.config).__name__, "agent": self.config.agent}
 
     @property
     def database(self) -> Path:
@@ -44,19 +50,24 @@ class RunDirectory:
         return self.path / "report.html"
 
     @staticmethod
-    def create(path: Path, preset: str, config: Any) -> RunDirectory:
-        """A new run; refuses a directory that holds anything."""
-        path = Path(path)
+    def check_free(path: Path) -> None:
+        """Refuses a directory that holds anything."""
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise ValueError(f"{path} is in use already; name another with --run, or go on with: protogoal resume {path}")
-        record = {"format": FORMAT, "preset": preset, "class": type(config).__name__,
+
+    @staticmethod
+    def create(path: Path, preset: str, config: Any, engine: str = "local") -> RunDirectory:
+        """A new run; refuses a directory that holds anything."""
+        path = Path(path)
+        RunDirectory.check_free(path)
+        record = {"format": FORMAT, "preset": preset, "class": type(config).__name__, "engine": engine,
                   "config": configuration.to_dict(config), "versions": versions(), "commit": commit()}
         try:
             path.mkdir(parents=True, exist_ok=True)
             write_text(path / "config.json", json.dumps(record, indent=1))
         except OSError as error:
             raise ValueError(f"cannot write to {path}: {error.strerror}") from None
-        return RunDirectory(path, preset, config)
+        return RunDirectory(path, preset, config, engine)
 
     @staticmethod
     def open(path: Path) -> RunDirectory:
@@ -70,7 +81,8 @@ class RunDirectory:
             cls = config_class(record["class"])
             if record["format"] != FORMAT:
                 raise ValueError(f"{file} has format {record['format']}, this version reads format {FORMAT}")
-            return RunDirectory(path, record["preset"], configuration.from_dict(cls, record["config"]))
+            config = configuration.from_dict(cls, record["config"])
+            return RunDirectory(path, record["preset"], config, record.get("engine", "local"))
         except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError):
             raise ValueError(f"{file} is damaged: it is not the configuration of a run") from None
 

@@ -8,7 +8,6 @@ changes nothing in the result: a run is a function of its configuration, and a s
 from __future__ import annotations
 
 import time
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -20,10 +19,10 @@ from protogoal.agents.proto_r2d2 import ProtoR2D2
 from protogoal.agents.r2d2 import R2D2
 from protogoal.config import DeepConfig
 from protogoal.deep.act import Evaluation, Experience, evaluate
-from protogoal.goals.plausibility import Verdict
 from protogoal.record.store import Store
 from protogoal.run.environments import make_batch_env
 from protogoal.run.limits import check_memory
+from protogoal.run.log import RunLog, goal_metrics
 
 
 class LocalSession:
@@ -32,9 +31,9 @@ class LocalSession:
     def __init__(self, config: DeepConfig):
         self.config = config
         torch.set_num_threads(1)  # one for acting, one for learning; more than one each was slower
+        self._events: list[str] = []
         self.env, self.space = make_batch_env(config.env, config.actor.num_envs, on_event=self._event)
         check_memory(config, self.env)
-        self._events: list[str] = []
         self.agent = ProtoR2D2(config, self.env, self.space) if config.agent == "protogoal" else R2D2(config, self.env, self.space)
         self._evaluations = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(99,)))
         self._next_refresh = self._next_evaluation = 0
@@ -52,24 +51,26 @@ class LocalSession:
             while agent.steps < self.config.steps:
                 with log.timing("loop"):
                     self._window(store, beside)
+                if agent.steps >= self.config.steps:  # before the yield: a run saved at its end is complete
+                    self._evaluate(store, self.config.evaluation.final_episodes)
                 yield agent.steps, log.facts
-        self._evaluate(store, self.config.evaluation.final_episodes)
 
     def _window(self, store: Store, beside: ThreadPoolExecutor) -> None:
         agent, log, config = self.agent, self.log, self.config
         updates = agent.updates_due()
-        acting: Future[Experience] | None = beside.submit(self._act) if config.threads > 1 and updates else None
+        randomly = agent.learner.updates == 0  # asked before the learner goes on beside
+        acting: Future[Experience] | None = beside.submit(self._act, randomly) if config.threads > 1 and updates else None
         with log.timing("learn"):
             for _ in range(updates):
                 log.learned(agent.learn())
-        experience = acting.result() if acting else self._act()
+        experience = acting.result() if acting else self._act(randomly)
         with log.timing("remember"):
             agent.remember(experience)
             agent.publish()
-        log.acted(experience)
+        log.acted(experience.episode_return)
         if isinstance(agent, ProtoR2D2):
             store.pursuits(agent.steps, *_columns(experience))
-            log.pursued(experience, agent.evaluator)
+            log.pursued(experience.pursuits.goal, experience.pursuits.success, agent.evaluator)
             if agent.can_learn and agent.steps >= self._next_refresh:
                 self._refresh(store, agent)
         for text in self._events:
@@ -79,9 +80,9 @@ class LocalSession:
             self._next_evaluation += config.evaluation.every
             self._evaluate(store, config.evaluation.episodes)
 
-    def _act(self) -> Experience:
+    def _act(self, randomly: bool) -> Experience:
         with self.log.timing("act"):
-            return self.agent.act()
+            return self.agent.act(randomly)
 
     def _refresh(self, store: Store, agent: ProtoR2D2) -> None:
         self._next_refresh = agent.steps + self.config.refresh_every
@@ -98,7 +99,7 @@ class LocalSession:
         store.metrics(self.step, {"success": result.success_rate, "episode_length": result.mean_length})
         store.metrics(self.step, self.log.metrics(self.step))
         if isinstance(self.agent, ProtoR2D2):
-            store.metrics(self.step, goal_metrics(self.agent))
+            store.metrics(self.step, goal_metrics(self.agent.evaluator))
         self.log.facts["success"] = result.success_rate
         return result
 
@@ -126,6 +127,7 @@ class LocalSession:
             "evaluations": self._evaluations.bit_generator.state,
             "next_refresh": self._next_refresh,
             "next_evaluation": self._next_evaluation,
+            "log": self.log.state_dict(),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -133,96 +135,9 @@ class LocalSession:
         self.agent.load_state_dict(state["agent"])
         self._evaluations.bit_generator.state = state["evaluations"]
         self._next_refresh, self._next_evaluation = int(state["next_refresh"]), int(state["next_evaluation"])
-
-
-class RunLog:
-    """Figures of a run between two reports: rates, losses, success by kind of goal, and where the time went."""
-
-    def __init__(self) -> None:
-        self.facts: dict[str, Any] = {}
-        self._seconds: dict[str, float] = defaultdict(float)
-        self._losses: list[dict[str, float]] = []
-        self._kinds: dict[str, list[int]] = defaultdict(lambda: [0, 0])  # pursuits, successes
-        self._kind_of: dict[int, str] = {}
-        self._returns: list[float] = []
-        self._episodes = self._wins = 0
-        self._last_step = 0
-
-    def timing(self, part: str) -> Timing:
-        return Timing(self._seconds, part)
-
-    def learned(self, figures: dict[str, float]) -> None:
-        self._losses.append(figures)
-
-    def acted(self, experience: Experience) -> None:
-        self._returns.extend(experience.episode_return.tolist())
-        self._episodes += len(experience.episode_return)
-        self._wins += int((experience.episode_return > 0).sum())
-
-    def pursued(self, experience: Experience, evaluator: Any) -> None:
-        ended = experience.pursuits
-        for goal, success in zip(ended.goal.tolist(), ended.success.tolist(), strict=True):
-            kind = self._kind_of.setdefault(goal, "") or evaluator.kind(goal)
-            self._kind_of[goal] = kind
-            tally = self._kinds[kind]
-            tally[0] += 1
-            tally[1] += success
-
-    def metrics(self, step: int) -> dict[str, float]:
-        """The figures since the last call, which starts them anew."""
-        seconds = self._seconds
-        loop = max(seconds["loop"] + seconds["evaluate"] * 0, 1e-9)
-        values = {
-            "steps_per_second": (step - self._last_step) / loop,
-            "updates_per_second": len(self._losses) / loop,
-            "train_episodes": float(self._episodes),
-            "train_wins": float(self._wins),
-        }
-        values |= {f"time/{part}": spent / loop for part, spent in seconds.items() if part != "loop"}
-        if self._returns:
-            values["train_return"] = float(np.mean(self._returns))
-        if self._losses:
-            values |= {name: float(np.mean([f[name] for f in self._losses])) for name in self._losses[0]}
-        for kind, (pursuits, successes) in self._kinds.items():
-            values[f"pursuits/{kind}"] = float(pursuits)
-            values[f"success/{kind}"] = successes / pursuits
-        self._seconds.clear()
-        self._losses, self._returns, self._last_step = [], [], step
-        self._kinds.clear()
-        return values
-
-
-class Timing:
-    """Adds the time spent in a with-block to one entry of a dict."""
-
-    def __init__(self, seconds: dict[str, float], part: str):
-        self._seconds, self._part = seconds, part
-
-    def __enter__(self) -> None:
-        self._start = time.perf_counter()
-
-    def __exit__(self, *_: object) -> None:
-        self._seconds[self._part] += time.perf_counter() - self._start
-
-
-def goal_metrics(agent: ProtoR2D2) -> dict[str, float]:
-    """How many goals there are by kind, and what share of those observed is pruned and why."""
-    evaluator = agent.evaluator
-    table, verdict = evaluator.table, evaluator.verdict
-    observed = table.count[: len(verdict)] > 0
-    total = max(1, int(observed.sum()))
-    values = {
-        "goals/observed": float(observed.sum()),
-        "goals/offered": float(len(agent.goal_set)),
-        "goals/conjunctions": float(table.size - table.num_bits),
-        "goals/mastered": float(evaluator.mastered.sum()),
-    }
-    for reason in (Verdict.UNREACHABLE, Verdict.UNCONTROLLABLE, Verdict.UNSAMPLED, Verdict.PLAUSIBLE):
-        values[f"share/{reason.name.lower()}"] = float((verdict[observed] == reason).sum()) / total
-    by_kind: dict[str, int] = defaultdict(int)
-    for goal in np.flatnonzero(observed[: table.num_bits]):
-        by_kind[evaluator.kind(int(goal))] += 1
-    return values | {f"observed/{kind}": float(count) for kind, count in by_kind.items()}
+        self.log.load_state_dict(state["log"])
+        if not self.agent.actor.was_restored:
+            self._event("the environments cannot be saved: all episodes begin afresh")
 
 
 def _columns(experience: Experience) -> tuple[Any, Any, Any]:

@@ -64,6 +64,9 @@ class TabularSession:
         self.agent._test_rng = np.random.default_rng(seed)
         return round(self.agent.test(episodes)["success"] * episodes)
 
+    def close(self) -> None:
+        """Nothing to free."""
+
     def play(self, goal: int | None, seed: int) -> Iterator[tuple[np.ndarray, str]]:
         """Frames of one episode for the task, or until the goal is attained, with what happens in words."""
         os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # Gymnasium draws with pygame; no window, no sound is wanted

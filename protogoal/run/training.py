@@ -6,6 +6,8 @@ this file drives it. The first Ctrl-C ends the run at the next such point, with 
 
 from __future__ import annotations
 
+import contextlib
+import importlib.util
 import signal
 import threading
 import time
@@ -32,6 +34,7 @@ class Session(Protocol):
     def state_dict(self) -> dict[str, Any]: ...
     def load_state_dict(self, state: Mapping[str, Any]) -> None: ...
     def evaluate(self, episodes: int, seed: int) -> int: ...
+    def close(self) -> None: ...
     def play(self, goal: int | None, seed: int) -> Iterator[tuple[Any, str]]: ...
 
 
@@ -43,30 +46,59 @@ def make_session(config: Any, engine: str = "local") -> Session:
         if engine != "local":
             raise ValueError("the tabular agents run in the local engine only")
         return TabularSession(config)
+    if isinstance(config, configuration.DeepConfig):
+        _need("torch", "deep", "the deep agents need PyTorch")
+        if engine == "ray":
+            _need("ray", "ray", "the ray engine needs Ray")
+            from protogoal.run.ray.session import RaySession
+
+            return RaySession(config)
+        from protogoal.run.local import LocalSession
+
+        return LocalSession(config)
     raise ValueError(f"no engine runs a {type(config).__name__}")
+
+
+def _need(module: str, extra: str, words: str) -> None:
+    if importlib.util.find_spec(module) is None:
+        raise ValueError(f"{words}: pip install 'protogoal[{extra}]'")
 
 
 def train(path: Path, preset: str, config: Any, engine: str = "local") -> None:
     """A new run in `path`, to its end or to Ctrl-C."""
-    session = make_session(config, engine)  # refuses before anything is written
-    run = RunDirectory.create(path, preset, config)
-    _drive(run, session, Store.create(run.database, _meta(run)))
+    RunDirectory.check_free(path)
+    with contextlib.closing(make_session(config, engine)) as session:  # refuses before anything is written
+        run = RunDirectory.create(path, preset, config, engine)
+        _drive(run, session, Store.create(run.database, _meta(run)))
 
 
-def resume(path: Path) -> None:
-    """Go on with a run from its last whole checkpoint, or from the beginning if there is none yet."""
+def resume(path: Path, engine: str | None = None) -> None:
+    """Go on with a run from its last whole checkpoint, or from the beginning if there is none yet.
+
+    A checkpoint belongs to a run, not to an engine: what one engine began another may go on with.
+    """
     run = RunDirectory.open(path)
-    session = make_session(run.config)
-    found = checkpoint.load_latest(run.checkpoints)
-    if found is not None:
-        session.load_state_dict(found[1])
-    if session.step >= run.config.steps:
+    found = checkpoint.load_latest(run.checkpoints, about=run.about)
+    if found is not None and found[0] >= run.config.steps:
         print(f"{path} has reached its {run.config.steps:,} steps already")
         return
-    store = Store.open(run.database) if run.database.exists() else Store.create(run.database, _meta(run))
-    store.truncate_after(session.step if found else -1)
-    store.event(session.step, f"resumed at step {session.step:,}")
-    _drive(run, session, store)
+    with contextlib.closing(make_session(run.config, engine or run.engine)) as session:
+        if found is not None:
+            load_state(session, found[1], run)
+        store = Store.open(run.database) if run.database.exists() else Store.create(run.database, _meta(run))
+        store.truncate_after(session.step if found else -1)
+        store.event(session.step, f"resumed at step {session.step:,}")
+        _drive(run, session, store)
+
+
+def load_state(session: Session, state: Mapping[str, Any], run: RunDirectory) -> None:
+    """Load a checkpoint's state; what does not fit is said in one line."""
+    try:
+        session.load_state_dict(state)
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        raise ValueError(f"the checkpoint in {run.checkpoints} does not fit this run: {type(error).__name__} {error}") from None
+    except ValueError as error:
+        raise ValueError(f"the checkpoint in {run.checkpoints} does not fit this run: {error}") from None
 
 
 def _meta(run: RunDirectory) -> dict[str, Any]:
@@ -94,10 +126,15 @@ def _drive(run: RunDirectory, session: Session, store: Store) -> None:
 
 
 class _Saver:
-    """Checkpoints about once a minute, less often where saving takes long."""
+    """Checkpoints about once a minute, less often where saving takes long.
+
+    None is written at the step where the session began: nothing is to be saved yet, and what a session does before its
+    first step (a test at step 0) would be done again by one that goes on from there.
+    """
 
     def __init__(self, run: RunDirectory, session: Session, store: Store):
         self.run, self.session, self.store = run, session, store
+        self._saved = session.step
         self._due = time.monotonic() + CHECKPOINT_SECONDS
 
     def maybe_save(self) -> None:
@@ -105,9 +142,13 @@ class _Saver:
             self.save()
 
     def save(self) -> None:
+        if self.session.step == self._saved:
+            return
         start = time.monotonic()
+        state = self.session.state_dict()
         self.store.flush()  # first the record up to here, then the state that goes on from here: nothing is ever missing
-        checkpoint.save(self.run.checkpoints, self.session.step, self.session.state_dict())
+        checkpoint.save(self.run.checkpoints, self.session.step, state, about=self.run.about)
+        self._saved = self.session.step
         now = time.monotonic()
         self._due = now + max(CHECKPOINT_SECONDS, (now - start) / CHECKPOINT_SHARE)
 
