@@ -9,6 +9,7 @@ the evaluator, which makes the goal space of them; and pursuits of its goals. Th
 from __future__ import annotations
 
 import dataclasses
+from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +27,7 @@ from protogoal.tabular.settings import TabularSettings
 from protogoal.tabular.tables import TransitionTables
 
 CHUNK = 4096  # most steps of one kernel call; bounds the trace buffers
+UNTAKEN = 65_536  # most records kept for a caller that never takes them; the oldest go first
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,14 @@ class Pursuits:
     goal: NDArray[np.int64]
     attained: NDArray[np.bool_]
     length: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Refreshes:
+    """Goal spaces since they were last taken, oldest first: the step and the verdict on every proto-goal."""
+
+    step: NDArray[np.int64]  # [n]
+    verdict: NDArray[np.int8]  # [n, B]
 
 
 class QLearningAgent:
@@ -82,7 +92,7 @@ class QLearningAgent:
         return {"episodes": self.episodes}
 
     @property
-    def _dynamics(self) -> tuple[Any, ...]:
+    def _dynamics(self) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_], NDArray[np.int64], int]:
         t = self.tables
         return t.next_state, t.reward, t.terminated, t.initial_states, t.time_limit
 
@@ -122,25 +132,27 @@ class ProtoGoalAgent(QLearningAgent):
         self._float_bits = self.bits.astype(np.float64)
         self._trace = np.zeros(CHUNK, np.int64), np.zeros(CHUNK)
         self._ended = np.zeros(CHUNK, np.int64), np.zeros(CHUNK, np.bool_), np.zeros(CHUNK, np.int64)
-        self._untaken: list[tuple[NDArray[Any], ...]] = []
+        self._untaken_pursuits: deque[tuple[NDArray[Any], ...]] = deque(maxlen=UNTAKEN)
+        self._untaken_refreshes: deque[tuple[int, NDArray[np.int8]]] = deque(maxlen=UNTAKEN)
         self._prepare_selection()
 
     def advance(self, num_steps: int) -> None:
         s, pge = self.settings, self.evaluator.settings
+        rule = pge.num_candidates, pge.p_task, pge.value_floor, pge.redraws
+        limit = s.max_pursuit or self.tables.time_limit
         while num_steps > 0:
             if self._carry[kernels.STATE] == kernels.NO_STATE and self._carry[kernels.SINCE_REFRESH] >= s.refresh_every:
                 self.refresh()
             steps, pursuits = kernels.proto_goal_steps(
                 *self._dynamics, self._float_bits, self.q, self.seek, self.avoid, self.v_seek, self.v_avoid, self.visits,
-                *self._selection, pge.num_candidates, pge.p_task, pge.value_floor, pge.redraws, self.compiled_selection,
-                self._carry, min(num_steps, CHUNK), s.refresh_every, s.max_pursuit or self.tables.time_limit, s.learning_rate, s.discount, s.epsilon, self._rng,
-                *self._trace, *self._ended)
+                *self._selection, *rule, self.compiled_selection, self._carry, min(num_steps, CHUNK), s.refresh_every, limit,
+                s.learning_rate, s.discount, s.epsilon, self._rng, *self._trace, *self._ended)
             states, rewards = self._trace
             self.evaluator.observe(self.bits[states[:steps]], rewards[:steps])
             if pursuits:
                 ended = tuple(array[:pursuits].copy() for array in self._ended)
                 self.evaluator.record_pursuit(ended[0], ended[1])
-                self._untaken.append(ended)
+                self._untaken_pursuits.append(ended)
             self.step += steps
             num_steps -= steps
             if num_steps > 0 and not self.compiled_selection and self._carry[kernels.GOAL] == kernels.NO_GOAL:
@@ -151,6 +163,7 @@ class ProtoGoalAgent(QLearningAgent):
         self._carry[kernels.SINCE_REFRESH] = 0
         seek_max, seek_mean, avoid_mean = kernels.summarise_values(self.v_seek, self.v_avoid, self.visits)
         self.evaluator.refresh_values(SeekAvoid(seek_max, seek_mean, avoid_mean, self.evaluator.table.count.copy()))
+        self._untaken_refreshes.append((self.step, self.evaluator.verdict))
         self._prepare_selection()
 
     def _prepare_selection(self) -> None:
@@ -170,10 +183,17 @@ class ProtoGoalAgent(QLearningAgent):
         self._carry[kernels.PURSUIT_TIME] = 0
 
     def take_pursuits(self) -> Pursuits:
-        """The pursuits that ended since the last call; the task among them as TASK."""
-        taken, self._untaken = self._untaken, []
-        columns = [np.concatenate(c) for c in zip(*taken, strict=True)] if taken else [array[:0].copy() for array in self._ended]
-        return Pursuits(*columns)
+        """The pursuits that ended since the last call; those of the task have the goal TASK."""
+        taken = list(self._untaken_pursuits) or [tuple(array[:0] for array in self._ended)]
+        self._untaken_pursuits.clear()
+        return Pursuits(*(np.concatenate(column) for column in zip(*taken, strict=True)))
+
+    def take_refreshes(self) -> Refreshes:
+        """The goal spaces determined since the last call."""
+        steps = np.array([step for step, _ in self._untaken_refreshes], np.int64)
+        verdicts = [verdict for _, verdict in self._untaken_refreshes]
+        self._untaken_refreshes.clear()
+        return Refreshes(steps, np.array(verdicts, np.int8).reshape(len(steps), self.evaluator.num_bits))
 
     def _action_values(self, state: int, goal: int) -> NDArray[np.float64]:
         if goal == TASK:
@@ -202,7 +222,8 @@ class ProtoGoalAgent(QLearningAgent):
             _fill(getattr(self, name), state[name], name)
         self.evaluator.load_state_dict(state["evaluator"])
         super().load_state_dict(state)
-        self._untaken.clear()
+        self._untaken_pursuits.clear()
+        self._untaken_refreshes.clear()
         self._prepare_selection()
 
 

@@ -25,10 +25,11 @@ class TabularSettings:
     """Episodes of a test; start states are visited in turn, and Taxi has 300 of them."""
 
     def __post_init__(self) -> None:
-        for name, low_open in (("learning_rate", True), ("discount", False), ("epsilon", False)):
-            value = getattr(self, name)
-            if not (0.0 < value if low_open else 0.0 <= value) or not value <= 1.0:
-                raise ValueError(f"{name} must lie in {'(0, 1]' if low_open else '[0, 1]'}, got {value}")
+        if not 0.0 < self.learning_rate <= 1.0:
+            raise ValueError(f"learning_rate must lie above 0 and at most at 1, got {self.learning_rate}")
+        for name in ("discount", "epsilon"):
+            if not 0.0 <= getattr(self, name) <= 1.0:
+                raise ValueError(f"{name} must lie between 0 and 1, got {getattr(self, name)}")
         for name in ("refresh_every", "eval_every", "eval_episodes"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
