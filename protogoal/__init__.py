@@ -1,1 +1,62 @@
-"""Exploration by self-chosen goals."""
+"""Exploration by self-chosen goals.
+
+The names below are the public interface; each is loaded when first used, so that `import protogoal` costs nothing.
+
+- `ProtoGoalEvaluator`, `PGESettings`, `TransitionBatch`, `TASK`, `Verdict`: the evaluator (`protogoal.goals`).
+- `ProtoGoalSpace`, `OneHotFactors`, `Factor`, `ObjectGrid`, `BagOfWords`, `CounterThresholds`, `NamedCallables`, `Union`:
+  proto-goal spaces (`protogoal.goals.spaces`).
+- `make_goal_env`, `GoalEnvSettings`: any Gymnasium environment as a goal environment (`protogoal.interop.goal_env`).
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from protogoal.goals.evaluator import PGESettings, ProtoGoalEvaluator
+    from protogoal.goals.plausibility import Verdict
+    from protogoal.goals.spaces import (
+        BagOfWords,
+        CounterThresholds,
+        Factor,
+        NamedCallables,
+        ObjectGrid,
+        OneHotFactors,
+        ProtoGoalSpace,
+        Union,
+    )
+    from protogoal.goals.table import TASK
+    from protogoal.goals.values import TransitionBatch
+    from protogoal.interop.goal_env import GoalEnvSettings, make_goal_env
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "protogoal.goals.evaluator": ("PGESettings", "ProtoGoalEvaluator"),
+    "protogoal.goals.plausibility": ("Verdict",),
+    "protogoal.goals.spaces": ("BagOfWords", "CounterThresholds", "Factor", "NamedCallables", "ObjectGrid", "OneHotFactors",
+                               "ProtoGoalSpace", "Union"),
+    "protogoal.goals.table": ("TASK",),
+    "protogoal.goals.values": ("TransitionBatch",),
+    "protogoal.interop.goal_env": ("GoalEnvSettings", "make_goal_env"),
+}
+_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
+
+__all__ = [
+    "TASK", "BagOfWords", "CounterThresholds", "Factor", "GoalEnvSettings", "NamedCallables", "ObjectGrid", "OneHotFactors",
+    "PGESettings", "ProtoGoalEvaluator", "ProtoGoalSpace", "TransitionBatch", "Union", "Verdict", "__version__",
+    "make_goal_env",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'protogoal' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_MODULE_OF[name]), name)
+    globals()[name] = value  # the next use finds it without coming here
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,260 @@
+import itertools
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+from gymnasium.utils.env_checker import check_env
+
+from protogoal.goals import TASK, BagOfWords, Factor, NamedCallables, OneHotFactors, PGESettings, ProtoGoalEvaluator, Union
+from protogoal.interop.goal_env import ON, GoalEnvSettings, ProtoGoalEnv, make_goal_env
+
+CELLS = 6
+LETTERS = "abcdefghijklmnopqrstuvwxyz "
+PGE = PGESettings(batch_size=64, p_task=0.2)
+QUICK = GoalEnvSettings(refresh_every=100, pursuit_limit=8)
+
+
+class Corridor(gymnasium.Env):
+    """Cells 0…5, left and right; reward 1 and termination at the right end, truncation after 30 steps."""
+
+    observation_space = spaces.MultiDiscrete([CELLS])
+    action_space = spaces.Discrete(2)
+
+    def __init__(self):
+        self.resets = 0
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place, self.time, self.resets = 0, 0, self.resets + 1
+        return np.array([self.place]), {}
+
+    def step(self, action):
+        self.place = int(np.clip(self.place + (1 if action else -1), 0, CELLS - 1))
+        self.time += 1
+        won = self.place == CELLS - 1
+        return np.array([self.place]), float(won), won, self.time >= 30 and not won, {}
+
+
+def corridor_space():
+    return OneHotFactors([Factor("cell", tuple(f"cell {i}" for i in range(CELLS)))])
+
+
+@pytest.fixture
+def env():
+    return ProtoGoalEnv(Corridor(), corridor_space(), PGE, QUICK, seed=1)
+
+
+def walk(env, steps, seed=0):
+    """A random walk: (observation, action, reward, next observation, terminated, truncated, info) of each step."""
+    rng = np.random.default_rng(seed)
+    observation, _ = env.reset()
+    for _ in range(steps):
+        action = int(rng.integers(2))
+        after, reward, terminated, truncated, info = env.step(action)
+        yield observation, action, reward, after, terminated, truncated, info
+        observation = env.reset()[0] if terminated or truncated else after
+
+
+def test_it_is_a_gymnasium_environment(env):
+    check_env(env, skip_render_check=True)
+
+
+def test_rewards_of_steps_are_those_that_compute_reward_gives(env):
+    steps = list(walk(env, 600))
+    achieved = np.stack([after["achieved_goal"] for _, _, _, after, *_ in steps])
+    desired = np.stack([after["desired_goal"] for _, _, _, after, *_ in steps])
+    rewards = np.array([reward for _, _, reward, *_ in steps])
+    np.testing.assert_array_equal(env.compute_reward(achieved, desired, [{}] * 600), rewards)
+    one_by_one = [env.compute_reward(a, d, {}) for a, d in zip(achieved, desired, strict=True)]
+    np.testing.assert_array_equal(one_by_one, rewards)
+    assert 0 < rewards.mean() < 1
+    ended = np.array([terminated for *_, terminated, _, _ in steps])
+    np.testing.assert_array_equal(env.compute_terminated(achieved, desired), ended)
+    assert not env.compute_truncated(achieved, desired).any()
+
+
+def test_any_goal_can_be_checked_against_any_step(env):
+    table = env.evaluator.table
+    table.add(2, 3)
+    for _, _, _, after, _, _, info in walk(env, 200):
+        place = int(after["observation"][0])
+        for goal in range(table.size):
+            attained = set(table.members(goal)) <= {place}
+            assert env.compute_reward(after["achieved_goal"], env.desired(goal)) == attained
+            assert env.compute_terminated(after["achieved_goal"], env.desired(goal)) == (attained or info["task_terminated"])
+        assert env.compute_reward(after["achieved_goal"], env.desired(TASK)) == info["task_reward"]
+
+
+def test_an_achieved_goal_put_in_the_place_of_the_desired_one_is_attained_there(env):
+    for _, _, _, after, _, _, info in walk(env, 400):
+        achieved = after["achieved_goal"]
+        is_task = achieved[-2] > 0.5
+        assert env.compute_reward(achieved, achieved) == (info["task_reward"] if is_task else 1.0)
+        assert (achieved[:-2] > 0.5).sum() == (0 if is_task else 1)  # one proto-goal, never the whole state
+
+
+def test_fractional_and_negative_rewards_survive_the_encoding(env):
+    bits = np.zeros(CELLS, bool)
+    for reward in (-1.0, -0.25, 0.0, 0.125, 1.0, 20.0, -200.0):
+        for goal in (TASK, 2):
+            achieved = env._encode(goal, bits, reward, False)
+            assert env.compute_reward(achieved, env.desired(TASK)) == pytest.approx(reward, abs=1e-4)
+            assert (achieved[-2] > 0.5) == (goal == TASK)
+
+
+def test_a_pursuit_goes_on_from_where_the_last_one_ended(env):
+    continued = 0
+    steps = list(walk(env, 600))
+    for (*_, before, terminated, truncated, info), (start, *_) in itertools.pairwise(steps):
+        if terminated or truncated:
+            assert start["observation"][0] == (0 if info["task_over"] else before["observation"][0])
+            continued += not info["task_over"]
+    assert continued > 10
+    assert env.env.resets == 1 + sum(info["task_over"] for *_, info in steps)
+
+
+def test_the_last_observation_of_a_pursuit_still_has_its_goal(env):
+    for before, _, _, after, _, _, _ in walk(env, 400):
+        np.testing.assert_array_equal(before["desired_goal"], after["desired_goal"])
+
+
+def test_attainment_terminates_and_a_limit_truncates(env):
+    kinds = set()
+    for *_, terminated, truncated, info in walk(env, 800):
+        assert not (terminated and truncated)
+        assert terminated == (info["attained"] or info["task_terminated"])
+        kinds.add((terminated, truncated, info["task_over"]))
+    assert (False, True, False) in kinds  # a pursuit given up within an episode
+    assert (True, False, False) in kinds  # a goal attained within an episode
+
+
+def test_attainment_may_be_reported_as_truncation():
+    env = ProtoGoalEnv(Corridor(), corridor_space(), PGE, GoalEnvSettings(refresh_every=100, attainment="truncated"), seed=1)
+    seen = [(terminated, truncated) for *_, terminated, truncated, info in walk(env, 400)
+            if info["attained"] and not info["task_terminated"]]
+    assert set(seen) == {(False, True)}
+
+
+def test_a_reset_in_the_middle_of_a_pursuit_begins_a_new_episode(env):
+    env.reset()
+    env.step(1)
+    assert env.reset()[0]["observation"][0] == 0
+    while env._pursuing:
+        env.step(1)
+    with pytest.raises(RuntimeError, match="reset"):
+        env.step(1)
+
+
+def test_a_goal_can_be_asked_for(env):
+    observation, info = env.reset(options={"goal": 3, "fresh": True})
+    assert info["goal"] == 3
+    np.testing.assert_array_equal(observation["desired_goal"], env.desired(3))
+    for _ in range(3):
+        *_, info = env.step(1)
+    assert info["attained"]
+    with pytest.raises(ValueError, match="unknown goal id 99"):
+        env.reset(options={"goal": 99})
+
+
+def test_the_evaluator_is_fed_and_its_goals_are_pursued(env):
+    pursued = [info["goal"] for *_, info in walk(env, 1000)]
+    pge = env.evaluator
+    assert pge.goal_set.version == 10
+    assert pge.table.transitions == 1000
+    assert pge.table.count.sum() == 1000
+    assert pge.table.pursuits.sum() > 50
+    assert len(set(pursued) - {TASK}) >= 4
+
+
+def test_hindsight_prefers_what_has_just_been_attained():
+    space = Union([corridor_space(), NamedCallables({"always": lambda s, a, s_next: True})])
+    env = ProtoGoalEnv(Corridor(), space, PGESettings(batch_size=64, prune=False), QUICK)
+    moved_to_always = 0
+    for before, _, _, after, *_ in walk(env, 300):
+        moved = before["observation"][0] != after["observation"][0]
+        moved_to_always += moved and after["achieved_goal"][CELLS] > 0.5
+    assert moved_to_always == 0
+
+
+def test_values_decide_among_the_candidates(env):
+    list(walk(env, 200))
+    seen = []
+
+    def values(batch):
+        seen.append({key: len(array) for key, array in batch.items()})
+        return batch["desired_goal"][:, 2]  # only cell 2 looks reachable
+
+    env.values = values
+    chosen = [env.reset(options={"fresh": True})[1]["goal"] for _ in range(300)]
+    share = chosen.count(2) / len(chosen)
+    env.values = None
+    without = [env.reset(options={"fresh": True})[1]["goal"] for _ in range(300)]
+    assert share > without.count(2) / len(without)
+    assert {"observation": 5, "achieved_goal": 5, "desired_goal": 5} in seen
+
+
+def test_two_environments_share_one_evaluator():
+    pge = ProtoGoalEvaluator(corridor_space(), 2, PGE)
+    first, second = (ProtoGoalEnv(Corridor(), corridor_space(), settings=QUICK, evaluator=pge, seed=i) for i in range(2))
+    list(walk(first, 100))
+    list(walk(second, 100))
+    assert pge.table.transitions == 200
+    assert pge.goal_set.version == 2
+
+
+def test_the_same_seed_gives_the_same_run():
+    runs = []
+    for _ in range(2):
+        env = ProtoGoalEnv(Corridor(), corridor_space(), PGE, QUICK, seed=7)
+        runs.append([(info["goal"], after["achieved_goal"].tolist()) for _, _, _, after, *_, info in walk(env, 500)])
+    assert runs[0] == runs[1]
+
+
+def test_dictionary_and_text_observations_reach_the_space():
+    class Talking(Corridor):
+        observation_space = spaces.Dict({"place": spaces.MultiDiscrete([CELLS]), "says": spaces.Text(20, charset=LETTERS)})
+
+        def reset(self, **more):
+            place, info = super().reset(**more)
+            return {"place": place, "says": "hello"}, info
+
+        def step(self, action):
+            place, *rest = super().step(action)
+            return {"place": place, "says": f"cell {'abcdef'[place[0]]}"}, *rest
+
+    space = Union([BagOfWords(16, key="says"), OneHotFactors(corridor_space().factors, key="place")])
+    env = make_goal_env(Talking(), space, PGE, QUICK)
+    list(walk(env, 150))
+    assert "cell" in space.spaces[0].vocabulary
+    assert env.evaluator.goal_set.version == 1
+
+
+@pytest.mark.parametrize(("fields", "words"), [
+    ({"pursuit_limit": 0}, "pursuit_limit must be at least 1"), ({"refresh_every": 0}, "refresh_every"),
+    ({"replay_size": -1}, "replay_size"), ({"task_hindsight": 1.5}, "task_hindsight"), ({"attainment": "done"}, "attainment"),
+])
+def test_settings_out_of_range_name_the_field(fields, words):
+    with pytest.raises(ValueError, match=words):
+        GoalEnvSettings(**fields)
+
+
+def test_what_cannot_be_wrapped_is_refused_in_one_line():
+    continuous = Corridor()
+    continuous.action_space = spaces.Box(-1, 1, (1,))
+    with pytest.raises(ValueError, match="must be Discrete"):
+        ProtoGoalEnv(continuous, corridor_space())
+    with pytest.raises(ValueError, match="6 bits"):
+        ProtoGoalEnv(Corridor(), corridor_space(), evaluator=ProtoGoalEvaluator(5, 2))
+    graph = Corridor()
+    graph.observation_space = spaces.Graph(spaces.Box(0, 1, (2,)), None)
+    with pytest.raises(ValueError, match="must flatten"):
+        ProtoGoalEnv(graph, corridor_space())
+
+
+def test_a_reward_too_large_for_the_encoding_is_refused(env, monkeypatch):
+    env.reset()
+    monkeypatch.setattr(env.env, "step", lambda action: (np.array([1]), 1e6, False, False, {}))
+    with pytest.raises(ValueError, match="smaller than 256"):
+        env.step(1)
+    assert ON * 256 < 0.5

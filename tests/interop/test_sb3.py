@@ -1,0 +1,81 @@
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("stable_baselines3")
+import torch
+from stable_baselines3 import HerReplayBuffer
+
+from protogoal.interop.sb3 import GoalReplayBuffer, goal_values
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def load(name):
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def example():
+    torch.set_num_threads(1)
+    return load("sb3_her")
+
+
+@pytest.fixture(scope="module", params=[HerReplayBuffer, GoalReplayBuffer])
+def trained(request, example):
+    env = example.make_env()
+    model = example.make_model(env, replay=request.param, learning_starts=400)
+    model.learn(1_500)
+    return env, model
+
+
+def test_dqn_with_hindsight_replay_trains_on_the_evaluators_goals(trained):
+    env, model = trained
+    assert model.num_timesteps >= 1_500
+    assert env.evaluator.goal_set.version == 1
+    assert env.evaluator.table.transitions >= 1_000
+    kinds = {env.evaluator.kind(int(g)) for g in env.evaluator.goal_set.ids}
+    assert "taxi" in kinds
+    assert "destination" not in kinds  # static: nothing can be done about it
+
+
+def test_replayed_rewards_agree_with_the_replayed_goals(trained):
+    env, model = trained
+    batch = model.replay_buffer.sample(500)
+    achieved, desired = (batch.next_observations[key].numpy() for key in ("achieved_goal", "desired_goal"))
+    np.testing.assert_array_equal(env.compute_reward(achieved, desired), batch.rewards[:, 0].numpy())
+    assert batch.rewards.mean() > 0.05  # hindsight: something is attained
+
+
+def test_goal_replay_ends_a_transition_exactly_where_its_goal_is_attained_and_the_librarys_own_does_not(trained):
+    env, model = trained
+    batch = model.replay_buffer.sample(500)
+    achieved, desired = (batch.next_observations[key].numpy() for key in ("achieved_goal", "desired_goal"))
+    agree = env.compute_terminated(achieved, desired) == (batch.dones[:, 0].numpy() > 0)
+    assert agree.all() == (type(model.replay_buffer) is GoalReplayBuffer)
+
+
+def test_goals_are_chosen_by_the_models_values(trained):
+    env, model = trained
+    assert env.values is not None
+    observation, _ = env.reset()
+    batch = {key: np.stack([value] * 3) for key, value in observation.items()}
+    assert goal_values(model)(batch).shape == (3,)
+
+
+@pytest.mark.learning
+def test_hindsight_on_proto_goals_learns_what_plain_dqn_does_not(example):
+    cells = range(25)
+    for seed in range(2):
+        results = {}
+        for replay in (HerReplayBuffer, None):
+            model = example.make_model(example.make_env(seed), seed, replay)
+            model.learn(14_000)
+            results[replay] = example.success(model, example.make_env(1), cells, episodes=2)
+        assert results[HerReplayBuffer] > 0.6
+        assert results[None] < 0.35
