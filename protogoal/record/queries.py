@@ -167,6 +167,13 @@ def clips(reader: StoreReader, kind: str | None = None, success: bool | None = N
         {"kind": kind, "success": None if success is None else int(success), "limit": limit})
 
 
+def goal_clips(reader: StoreReader, goal_id: int, limit: int = 4) -> list[Record]:
+    """The newest clips of one goal, as `clips` gives them."""
+    return reader.records(
+        "SELECT clips.id, clips.step, clips.kind, goal, clips.success, bytes, coalesce(goals.name, 'the task') AS name "
+        "FROM clips LEFT JOIN goals ON goals.id = clips.goal WHERE goal = ? ORDER BY clips.id DESC LIMIT ?", (goal_id, limit))
+
+
 def clip_gif(reader: StoreReader, clip_id: int) -> bytes | None:
     """The moving picture of a clip, or None where it is gone."""
     found = reader.rows("SELECT gif FROM clips WHERE id = ?", (clip_id,))

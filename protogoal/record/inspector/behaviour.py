@@ -1,0 +1,37 @@
+"""What the agent does: recorded clips of pursuits and of the evaluator, won and failed, runs side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dash import Dash, Input, Output, html
+from dash.exceptions import PreventUpdate
+
+from protogoal.record import queries
+from protogoal.record.inspector.goals import clip_card
+from protogoal.record.inspector.overview import trouble
+from protogoal.record.inspector.runs import Runs
+
+CLIPS = 18  # a run
+
+
+def register(app: Dash, runs: Runs) -> None:
+    @app.callback(Output("clip-columns", "children"), Input("pulse", "data"), Input("runs", "value"), Input("clip-kind", "value"),
+                  Input("clip-end", "value"), Input("tab", "value"))
+    def show_clips(_: list[int], chosen: list[int], kind: str, end: str, tab: str) -> Any:
+        if tab != "behaviour":
+            raise PreventUpdate
+        columns = []
+        for index in sorted(chosen or []):
+            try:
+                with runs.open(index) as reader:
+                    found = queries.clips(reader, None if kind == "all" else kind, {"won": True, "failed": False}.get(end), CLIPS)
+            except ValueError as error:
+                columns.append(trouble(runs.labels[index], error))
+                continue
+            cards: Any = html.Div([clip_card(index, clip) for clip in found], className="cards")
+            if not found:
+                cards = html.P("No such clip was recorded yet.", className="empty")
+            head = [html.H2(runs.labels[index])] if len(runs) > 1 else []
+            columns.append(html.Div([*head, cards], className="panel", key=str(index)))
+        return columns

@@ -1,0 +1,156 @@
+"""The frame of the page: head, tabs, and the controls of each part. What they show is filled in by the parts' callbacks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dash import dcc, html
+
+from protogoal.record import words
+from protogoal.record.inspector.runs import Runs
+from protogoal.record.measures import MEASURES
+
+POLL_MILLISECONDS = 2_000
+TABS = {"overview": "Overview", "goals": "Goals", "pictures": "Pictures", "behaviour": "Behaviour"}
+
+# column → heading, explanation
+COLUMNS: dict[str, tuple[str, str]] = {
+    "id": ("id", "number of the goal"),
+    "name": ("goal", "what must be so"),
+    "count": ("count", "how often it was attained, N(g)"),
+    "success": ("success", "share of its last pursuits that succeeded, S(g)"),
+    "seek_max": ("V_seek", "largest value of seeking it; reachable above the threshold"),
+    "avoid_mean": ("V_avoid", "mean value of avoiding it"),
+    "verdict": ("verdict", "what the evaluator thinks of it"),
+    "margin": ("margin", "distance to the threshold that decided"),
+    "bucket": ("bucket", "timescale: 0 is the slowest; – is not on offer"),
+    "age": ("age", "steps since it was first observed"),
+}
+
+
+def page() -> str:
+    """The HTML around the page; the theme is set before anything is drawn."""
+    return """<!DOCTYPE html>
+<html lang="en">
+<head>{%metas%}<title>{%title%}</title>{%favicon%}{%css%}</head>
+<body>{%app_entry%}<footer>{%config%}{%scripts%}{%renderer%}</footer></body>
+</html>"""
+
+
+def layout(runs: Runs) -> html.Div:
+    """The whole page."""
+    options = [{"label": label, "value": index} for index, label in enumerate(runs.labels)]
+    alone = "alone" if len(runs) == 1 else ""
+    return html.Div([
+        html.Header([
+            html.H1("protogoal"),
+            dcc.RadioItems([{"label": text, "value": tab} for tab, text in TABS.items()], "overview", id="tab",
+                           className="tabs", inline=True),
+            html.Div([
+                dcc.Checklist(options, list(range(min(3, len(options)))), id="runs", className=f"chips {alone}", inline=True),
+                dcc.Checklist([{"label": "follow", "value": "on"}], ["on"], id="follow", className="chips", inline=True),
+                html.Button("theme", id="theme-button", title="light or dark"),
+            ], className="controls"),
+        ]),
+        html.Main([
+            html.Section(_overview(), id="overview", className="part"),
+            html.Section(_goals(options, alone), id="goals", className="part"),
+            html.Section(_pictures(), id="pictures", className="part"),
+            html.Section(_behaviour(), id="behaviour", className="part"),
+        ]),
+        dcc.Interval(id="poll", interval=POLL_MILLISECONDS),
+        dcc.Interval(id="play-timer", interval=350, disabled=True),
+        dcc.Store(id="pulse"), dcc.Store(id="theme"), dcc.Store(id="chosen-goal"),
+        dcc.Store(id="sort", data=["count", True]), dcc.Store(id="page", data=0),
+    ])
+
+
+def graph(element_id: Any, height: int | None = 300, **more: Any) -> dcc.Graph:
+    """An empty figure with the page's settings."""
+    style = {"height": f"{height}px"} if height else {}
+    config: Any = {"displaylogo": False, "responsive": True, "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"]}
+    return dcc.Graph(id=element_id, style=style, config=config, **more)
+
+
+def _overview() -> list[Any]:
+    return [
+        html.Div(id="tiles"),
+        html.Div([
+            html.Span("along", className="label"),
+            dcc.RadioItems([{"label": "steps", "value": "step"}, {"label": "time", "value": "minutes"}], "step", id="x",
+                           className="chips", inline=True),
+        ], className="controls"),
+        html.Div([
+            html.Figure([html.Figcaption("Success of the evaluator, with its 95 % interval"), graph("success")]),
+            html.Div(id="funnels", className="columns"),
+        ], id="curves", className="columns"),
+        html.Div([
+            html.Figure([
+                html.Div([html.Label("Any other number", htmlFor="metric"),
+                          dcc.Dropdown(id="metric", clearable=False, className="metric")], className="controls"),
+                graph("metric-figure", 240)]),
+            html.Div([html.H2("Events"), html.Div(id="events")], className="panel"),
+        ], className="columns"),
+    ]
+
+
+def _goals(options: list[dict[str, Any]], alone: str) -> list[Any]:
+    verdicts = [{"label": words.verdict_words(v), "value": int(v)} for v in sorted(words.VERDICTS, reverse=True)]
+    which = [{"label": text, "value": value} for value, text in (("all", "all"), ("single", "single bits"), ("and", "AND-goals"))]
+    head = [html.Th(html.Button(text, id={"type": "sort", "column": column}, title=f"{words_for}; click to sort"))
+            for column, (text, words_for) in COLUMNS.items()]
+    return [
+        html.Div([
+            dcc.RadioItems(options, 0, id="goals-run", className=f"chips {alone}", inline=True),
+            html.Div(dcc.Input(id="search", type="search", placeholder="search by name", debounce=0.25, value=""),
+                     className="search"),
+            dcc.Checklist(verdicts, [], id="verdicts", className="chips", inline=True),
+            dcc.RadioItems(which, "all", id="which", className="chips", inline=True),
+            dcc.Checklist([{"label": "offered", "value": "offered"}, {"label": "★ mastered", "value": "mastered"}], [],
+                          id="flags", className="chips", inline=True),
+            dcc.Dropdown(id="kinds", multi=True, placeholder="every kind", className="kinds"),
+        ], className="controls"),
+        html.Div([
+            html.Div([
+                html.Div([html.Span(id="goal-total", role="status"), html.Button("‹ back", id="back"),
+                          html.Button("next ›", id="next")], className="controls"),
+                html.Div(html.Table([html.Thead(html.Tr(head)), html.Tbody(id="goal-rows")], id="goal-table"),
+                         className="scroll", tabIndex="0"),
+            ], className="table"),
+            html.Div(id="goal-detail", className="panel detail"),
+        ], className="columns wide-left"),
+    ]
+
+
+def _pictures() -> list[Any]:
+    measures = [{"label": measure.label, "value": key} for key, measure in MEASURES.items()]
+    return [
+        html.Div([
+            html.Span("show", className="label"),
+            dcc.RadioItems(measures, "verdict", id="measure", className="chips", inline=True),
+            html.Span(id="legend", className="legend"),
+            dcc.Dropdown(id="picture-kinds", multi=True, placeholder="every kind", className="kinds"),
+        ], className="controls"),
+        html.Div([
+            html.Button("▶ play", id="play"),
+            html.Div(dcc.Slider(0, 1, 1, value=1, id="time", marks=None, included=False, updatemode="drag",
+                                allow_direct_input=False), className="slider"),
+            html.Span(id="time-words", role="status"),
+        ], className="controls time"),
+        html.Div(id="picture-columns", className="columns"),
+    ]
+
+
+def _behaviour() -> list[Any]:
+    shown = [{"label": text, "value": value}
+             for value, text in (("all", "all"), ("evaluator", "the evaluator"), ("pursuit", "pursuits"))]
+    ends = [{"label": text, "value": value} for value, text in (("all", "all"), ("won", "✓ won"), ("failed", "✕ failed"))]
+    return [
+        html.Div([
+            html.Span("clips of", className="label"),
+            dcc.RadioItems(shown, "all", id="clip-kind", className="chips", inline=True),
+            html.Span("that", className="label"),
+            dcc.RadioItems(ends, "all", id="clip-end", className="chips", inline=True),
+        ], className="controls"),
+        html.Div(id="clip-columns", className="columns"),
+    ]

@@ -1,0 +1,135 @@
+"""The first part of the page: how each run does, in numbers and curves; and the pulse that makes the page follow.
+
+Every two seconds the page asks for the pulse (runs.py); only where a run has committed something since is anything
+else asked again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dash import ClientsideFunction, Dash, Input, Output, State, html, no_update
+from dash.exceptions import PreventUpdate
+
+from protogoal.record import queries, words
+from protogoal.record.inspector import plots
+from protogoal.record.inspector.layout import graph
+from protogoal.record.inspector.runs import Runs
+from protogoal.record.palette import theme
+from protogoal.record.run_facts import RunFacts, run_facts
+
+
+def register(app: Dash, runs: Runs) -> None:
+    app.clientside_callback(ClientsideFunction("page", "theme"), Output("theme", "data"), Input("theme-button", "n_clicks"))
+    app.clientside_callback(ClientsideFunction("page", "show_tab"), Output("overview", "hidden"), Output("goals", "hidden"),
+                            Output("pictures", "hidden"), Output("behaviour", "hidden"), Input("tab", "value"))
+
+    @app.callback(Output("pulse", "data"), Input("poll", "n_intervals"), Input("follow", "value"), State("pulse", "data"))
+    def feel_pulse(_: int | None, follow: list[str], before: list[int] | None) -> Any:
+        if before is not None and not follow:
+            return no_update
+        now = runs.pulse()
+        return no_update if now == before else now
+
+    @app.callback(
+        Output("tiles", "children"), Output("success", "figure"), Output("funnels", "children"), Output("events", "children"),
+        Output("metric", "options"), Output("curves", "className"), Input("pulse", "data"), Input("runs", "value"),
+        Input("x", "value"), Input("theme", "data"), Input("tab", "value"))
+    def show_overview(_: list[int], chosen: list[int], x: str, theme_name: str, tab: str) -> Any:
+        if tab != "overview":
+            raise PreventUpdate
+        look = theme(theme_name)
+        tiles: list[Any] = []
+        curves: list[plots.Named] = []
+        funnels: list[Any] = []
+        events: list[Any] = []
+        names: list[str] = []
+        for index in sorted(chosen or []):
+            label = runs.labels[index]
+            try:
+                with runs.open(index) as reader:
+                    facts = run_facts(reader, label)
+                    curve, stages = queries.success_curve(reader), queries.funnel_curves(reader)
+                    told = queries.events(reader, 12)
+                    names += [name for name in queries.metric_names(reader) if name not in names]
+            except ValueError as error:
+                tiles.append(trouble(label, error))
+                continue
+            tiles.append(_tiles(facts, look.run(index)))
+            curves.append((label, look.run(index), curve))
+            if stages["step"].size:
+                caption = "Goals by stage" + (f", {label}" if len(chosen) > 1 else "")
+                drawn = graph({"type": "funnel", "run": index}, figure=plots.funnel(stages, x, look))
+                funnels.append(html.Figure([html.Figcaption(caption), drawn], key=str(index)))
+            events += [_event(event, label if len(chosen) > 1 else "") for event in told]
+        if not chosen:
+            tiles.append(html.P("Choose a run above.", className="empty"))
+        side_by_side = "columns" if len(chosen or []) < 2 else "columns stacked"
+        told_or_nothing = events or html.P("Nothing yet.", className="empty")
+        return tiles, plots.success(curves, x, look), funnels, told_or_nothing, names, side_by_side
+
+    @app.callback(Output("metric", "value"), Input("metric", "options"), State("metric", "value"))
+    def choose_metric(names: list[str] | None, before: str | None) -> Any:
+        if before in (names or []) or not names:
+            return no_update
+        return next((name for name in ("loss", "return", "speed") if name in names), names[0])
+
+    @app.callback(Output("metric-figure", "figure"), Input("pulse", "data"), Input("runs", "value"), Input("metric", "value"),
+                  Input("x", "value"), Input("theme", "data"), State("tab", "value"))
+    def show_metric(_: list[int], chosen: list[int], name: str | None, x: str, theme_name: str, tab: str) -> Any:
+        if tab != "overview" or name is None:
+            raise PreventUpdate
+        look, curves = theme(theme_name), []
+        for index in sorted(chosen or []):
+            try:
+                with runs.open(index) as reader:
+                    curves.append((runs.labels[index], look.run(index), queries.metric_curve(reader, name)))
+            except ValueError:
+                continue  # the tiles say so
+        return plots.metric(curves, name, x, look)
+
+
+def trouble(label: str, error: ValueError) -> html.Div:
+    """A run that cannot be read: said in its place, the others stay."""
+    return html.Div([html.Strong(label), html.Span(f" {error}")], className="trouble", role="alert")
+
+
+def _tiles(facts: RunFacts, colour: str) -> html.Div:
+    success = words.percent(facts.success)
+    interval = "not evaluated yet"
+    if facts.low is not None and facts.high is not None:
+        interval = f"{100 * facts.low:.0f}–{100 * facts.high:.0f} % · {facts.episodes:,} episodes"
+    steps = f"of {words.short(facts.total_steps)}" if facts.total_steps else "environment steps"
+    status = html.Span(words.status_words(facts), className=f"status {facts.status}")
+    head: list[Any] = [html.Strong(facts.label, className="run-name"), status]
+    if facts.preset:
+        head.append(html.Small(f"{facts.preset}" + ("" if facts.seed is None else f", seed {facts.seed}")))
+    left = ""
+    if facts.status == "running" and facts.total_steps and facts.speed:
+        left = f"{words.duration(max(0, facts.total_steps - facts.step) / facts.speed)} left"
+    tiles = [
+        html.Div(head, className="tile head", style={"borderColor": colour}),
+        _tile("success", success, interval),
+        _tile("steps", words.whole(facts.step), steps, facts.progress),
+        _tile("speed", words.short(facts.speed), "steps a second"),
+        _tile("time", words.duration(facts.seconds), left or "of training"),
+    ]
+    if facts.funnel:
+        stages: list[Any] = []
+        for stage, number in facts.funnel.items():
+            arrow = [] if not stages else [html.Span("→", className="arrow")]
+            number_and_name = [html.B(words.whole(number)), html.Small(stage)]
+            stages += [*arrow, html.Span(number_and_name, title=words.STAGES[stage], className="stage")]
+        tiles.append(html.Div([html.Small("goals"), html.Div(stages, className="stages")], className="tile goals"))
+    return html.Div(tiles, className="tiles", key=facts.label)
+
+
+def _tile(name: str, value: str, below: str, share: float | None = None) -> html.Div:
+    bar = [] if share is None else [html.Div(html.Div(style={"width": f"{100 * share:.1f}%"}), className="bar")]
+    return html.Div([html.Small(name), html.B(value), html.Small(below), *bar], className=f"tile {name}")
+
+
+def _event(event: dict[str, Any], label: str) -> html.Div:
+    return html.Div([html.Small(f"{label} step {event['step']:,}"), html.Span(event["text"])], className="event")
+
+

@@ -1,0 +1,156 @@
+"""Pictures of the goal space: a map of cells for every kind of thing on a grid, words and other bits as lists, in time.
+
+The slider goes over the refreshes of the longest of the chosen runs; the other runs are shown as they were at the same
+step. At its right end it follows the run.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from dash import ClientsideFunction, Dash, Input, Output, State, html
+from dash.exceptions import PreventUpdate
+
+from protogoal.record import queries, words
+from protogoal.record.inspector import plots
+from protogoal.record.inspector.goals import goal_button
+from protogoal.record.inspector.layout import graph
+from protogoal.record.inspector.overview import trouble
+from protogoal.record.inspector.runs import Runs
+from protogoal.record.measures import MEASURES, Measure
+from protogoal.record.palette import Theme, theme
+from protogoal.record.queries import Curve
+from protogoal.record.reader import StoreReader
+
+MOST_CELLS = 12_000  # in one picture; more kinds are shown when they are asked for
+MOST_LISTED = 200  # bits without a place, of one kind
+PAGE_WIDTH = 1_300
+
+
+def register(app: Dash, runs: Runs) -> None:
+    @app.callback(Output("time", "max"), Output("time", "value"), Output("picture-kinds", "options"), Input("pulse", "data"),
+                  Input("runs", "value"), Input("tab", "value"), State("time", "max"), State("time", "value"))
+    def stretch_time(_: list[int], chosen: list[int], tab: str, end: int, value: int) -> Any:
+        if tab != "pictures":
+            raise PreventUpdate
+        last = max(1, len(_longest(runs, chosen)) - 1)
+        kinds: list[str] = []
+        for index in sorted(chosen or []):
+            try:
+                with runs.open(index) as reader:
+                    kinds += [kind["kind"] for kind in queries.kinds(reader) if kind["kind"] not in kinds]
+            except ValueError:
+                continue
+        return last, last if value is None or value >= end else min(value, last), kinds
+
+    app.clientside_callback(
+        ClientsideFunction("page", "play"), Output("time", "value", allow_duplicate=True), Output("play-timer", "disabled"),
+        Output("play", "children"), Input("play", "n_clicks"), Input("play-timer", "n_intervals"), State("time", "value"),
+        State("time", "max"), State("play-timer", "disabled"), prevent_initial_call=True)
+
+    @app.callback(Output("picture-columns", "children"), Output("legend", "children"), Output("time-words", "children"),
+                  Input("time", "value"),
+                  Input("time", "max"), Input("pulse", "data"), Input("measure", "value"), Input("picture-kinds", "value"),
+                  Input("theme", "data"), State("runs", "value"), State("tab", "value"))
+    def show_pictures(value: int, end: int, _: list[int], measure_key: str, kinds: list[str] | None, theme_name: str,
+                      chosen: list[int], tab: str) -> Any:
+        if tab != "pictures":
+            raise PreventUpdate
+        steps, measure, look = _longest(runs, chosen), MEASURES[measure_key], theme(theme_name)
+        now = value is None or value >= end or not len(steps)
+        step = None if now else int(steps[min(int(value), len(steps) - 1)])
+        columns = []
+        for index in sorted(chosen or []):
+            label = runs.labels[index]
+            try:
+                with runs.open(index) as reader:
+                    drawn = _column(reader, index, len(chosen), measure, kinds, step, look)
+            except ValueError as error:
+                drawn = [trouble(label, error)]
+            head = [html.H2(label)] if len(runs) > 1 else []
+            columns.append(html.Div([*head, *drawn], className="panel", key=str(index)))
+        if not len(steps):
+            return columns, _legend(measure), "no refresh yet"
+        shown = int(steps[-1]) if step is None else step
+        many = f"refresh {len(steps) if step is None else int(value) + 1:,} of {len(steps):,}"
+        return columns, _legend(measure), f"after step {shown:,} ({many}{', now' if step is None else ''})"
+
+
+def _longest(runs: Runs, chosen: list[int] | None) -> Any:
+    """The refresh steps of the chosen run that has gone furthest."""
+    found: list[Any] = [np.empty(0, np.int64)]
+    for index in chosen or []:
+        try:
+            with runs.open(index) as reader:
+                found.append(queries.refresh_steps(reader))
+        except ValueError:
+            continue
+    return max(found, key=lambda steps: int(steps[-1]) if len(steps) else -1)
+
+
+def _legend(measure: Measure) -> list[Any]:
+    if measure.key != "verdict":
+        return [html.Span(measure.title, className="label")]
+    return [html.Span(words.verdict_words(v), title=words.MEANINGS[v], className=f"swatch swatch-{v}")
+            for v in sorted(words.VERDICTS, reverse=True)]
+
+
+def _column(reader: StoreReader, index: int, num_runs: int, measure: Measure, kinds: list[str] | None, step: int | None,
+            look: Theme) -> list[Any]:
+    """One run: its maps in one figure, then its lists."""
+    maps: list[tuple[str, Curve]] = []
+    lists: list[Any] = []
+    cells, left_out = 0, []
+    for kind in queries.kinds(reader):
+        name, size = kind["kind"], kind["rows"] * kind["cols"]
+        if kinds and name not in kinds:
+            continue
+        if size and cells and cells + size > MOST_CELLS:
+            left_out.append(name)
+            continue
+        cells += size
+        goals = queries.goals_at(reader, name, step)
+        placed = ~np.isnan(goals["row"])
+        if placed.any():
+            maps.append((name, {key: column[placed] for key, column in goals.items()}))
+        if not placed.all():
+            lists.append(_listed(name, {key: column[~placed] for key, column in goals.items()}, measure, index))
+    drawn: list[Any] = []
+    if maps:
+        width = PAGE_WIDTH // num_runs - 24
+        columns = min(len(maps), 4 if num_runs == 1 else 2)
+        drawn.append(graph({"type": "cells", "run": index}, None, figure=plots.cell_maps(maps, measure, look, columns, width)))
+    if left_out:
+        drawn.append(html.P(f"{len(left_out)} more kinds: choose them above.", className="empty"))
+    return [*drawn, *lists] or [html.P("This run has no goals.", className="empty")]
+
+
+def _listed(kind: str, goals: Curve, measure: Measure, run: int) -> html.Div:
+    """Bits without a place, by verdict, the largest first; each opens its goal."""
+    value = measure.of(goals) if measure.key != "verdict" else np.where(goals["count"] > 0, goals["count"], np.nan)
+    show = measure.show if measure.key != "verdict" else words.whole
+    order = np.lexsort((goals["id"], -np.nan_to_num(value, nan=-1.0)))[:MOST_LISTED]
+    share = np.zeros(len(value))  # under the verdict the count stands as a number alone
+    if measure.key != "verdict":
+        size = np.log1p(np.nan_to_num(value)) if measure.logarithmic else np.nan_to_num(value)
+        share = size / max(1e-9, measure.high or float(np.max(size, initial=0.0)))
+    groups: list[Any] = []
+    for verdict in sorted(words.VERDICTS, reverse=True):
+        chips = [_chip(kind, goals, int(i), show(None if value[i] != value[i] else value[i]), float(share[i]), run)
+                 for i in order if goals["verdict"][i] == verdict]
+        if chips and verdict == 0:
+            groups.append(html.P(f"{words.verdict_words(0)}: {len(chips)}", className="verdict-0 unseen"))
+        elif chips:
+            heading = html.H3(f"{words.verdict_words(verdict)} · {len(chips)}", className=f"verdict verdict-{verdict}")
+            groups.append(html.Div([heading, html.Div(chips, className="words")]))
+    more = len(value) - len(order)
+    rest = [html.P(f"and {more:,} more, in the table", className="empty")] if more > 0 else []
+    return html.Div([html.H3(kind, className="kind"), *groups, *rest], className="list")
+
+
+def _chip(kind: str, goals: Curve, i: int, shown: str, share: float, run: int) -> html.Span:
+    name = str(goals["name"][i]).removeprefix(f"{kind}: ").removeprefix(f"{kind} ")
+    button = goal_button(name, run, int(goals["id"][i]), "list")
+    style = {"--share": f"{100 * min(1.0, max(0.0, share)):.0f}%"}  # how far the chip is filled
+    return html.Span([button, html.Small(shown)], className=f"word verdict-{int(goals['verdict'][i])}", style=style)

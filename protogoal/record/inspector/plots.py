@@ -1,0 +1,209 @@
+"""Figures of the page as plain dicts that plotly.js draws: curves of runs, the funnel, one goal's history, cell maps.
+
+Plain dicts rather than plotly's Python classes: those check every number, which costs more than the query. Called by
+the parts of the page (overview, goals, pictures).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protogoal.record import words
+from protogoal.record.measures import Measure
+from protogoal.record.palette import CIVIDIS, DASH, VERDICT, Theme
+from protogoal.record.queries import Curve
+from protogoal.record.run_facts import RunFacts
+from protogoal.record.schema import FUNNEL
+
+Figure = dict[str, Any]
+Named = tuple[str, str, Curve]  # a run's label, its colour, its curve
+
+X_TITLES = {"step": "environment steps", "minutes": "minutes of training"}
+SIGN_CELLS = 3_000  # more cells than this carry no sign, they would be too small
+
+
+def _numbers(values: NDArray[Any], digits: int = 5) -> list[float | None]:
+    """As JSON: NaN → null, no more digits than a screen shows."""
+    return [None if v != v else float(f"{v:.{digits}g}") for v in np.asarray(values, np.float64).tolist()]
+
+
+def _x(curve: Curve, x: str) -> list[float | None]:
+    return _numbers(curve["step"], 12) if x == "step" else _numbers(curve["seconds"] / 60)
+
+
+def _layout(theme: Theme, height: int | None = None, **more: Any) -> dict[str, Any]:
+    grid = {"gridcolor": theme.line, "linecolor": theme.line, "zerolinecolor": theme.line, "automargin": True,
+            "tickfont": {"color": theme.muted}}
+    layout: dict[str, Any] = {
+        "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)", "uirevision": "keep",
+        "font": {"color": theme.text, "size": 12, "family": "system-ui, sans-serif"},
+        "margin": {"l": 48, "r": 12, "t": 8, "b": 40}, "hovermode": "x unified",
+        "hoverlabel": {"bgcolor": theme.panel, "bordercolor": theme.line, "font": {"color": theme.text}},
+        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "font": {"size": 12}},
+        "xaxis": dict(grid), "yaxis": dict(grid),
+    }
+    if height:
+        layout["height"] = height
+    for key, value in more.items():
+        layout[key] = {**layout[key], **value} if isinstance(layout.get(key), dict) else value
+    return layout
+
+
+def _faint(colour: str, share: float = 0.18) -> str:
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{share})"
+
+
+def _title(text: str) -> dict[str, Any]:
+    return {"text": text, "standoff": 6}
+
+
+def success(curves: list[Named], x: str, theme: Theme) -> Figure:
+    """The evaluator's success with its 95 % interval, one line a run."""
+    traces: list[Figure] = []
+    for label, colour, curve in curves:
+        xs = _x(curve, x)
+        low, high = _numbers(curve["low"]), _numbers(curve["high"])
+        traces += [
+            {"type": "scatter", "x": xs + xs[::-1], "y": high + low[::-1], "fill": "toself", "fillcolor": _faint(colour),
+             "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False, "legendgroup": label},
+            {"type": "scatter", "mode": "lines+markers" if len(xs) < 60 else "lines", "x": xs,
+             "y": _numbers(curve["success"]), "name": label, "legendgroup": label, "line": {"color": colour, "width": 2},
+             "marker": {"size": 5},
+             "customdata": [f"{100 * a:.0f}–{100 * b:.0f} %, {n:.0f} episodes"
+                            for a, b, n in zip(curve["low"], curve["high"], curve["episodes"], strict=True)],
+             "hovertemplate": "%{y:.0%} (%{customdata})"}]
+    return {"data": traces, "layout": _layout(
+        theme, showlegend=len(curves) > 1, xaxis={"title": _title(X_TITLES[x])},
+        yaxis={"title": _title("success"), "range": [-0.02, 1.02], "tickformat": ".0%"})}
+
+
+def funnel(curve: Curve, x: str, theme: Theme) -> Figure:
+    """Goals in each stage over time; a logarithmic axis, because the stages differ by orders of magnitude."""
+    traces: list[Figure] = [
+        {"type": "scatter", "mode": "lines", "x": _x(curve, x), "y": _numbers(np.where(curve[stage] > 0, curve[stage], np.nan), 9),
+         "name": stage, "line": {"color": theme.stages[stage], "width": 2, "dash": DASH[stage]}, "hovertemplate": "%{y:,}"}
+        for stage in FUNNEL]
+    return {"data": traces, "layout": _layout(
+        theme, xaxis={"title": _title(X_TITLES[x])}, yaxis={"title": _title("goals"), "type": "log", "dtick": 1})}
+
+
+def metric(curves: list[Named], name: str, x: str, theme: Theme) -> Figure:
+    """Any recorded number over time, one line a run."""
+    traces: list[Figure] = [{"type": "scatter", "mode": "lines", "x": _x(curve, x), "y": _numbers(curve["value"]),
+                             "name": label, "line": {"color": colour, "width": 1.8}, "hovertemplate": "%{y:.4g}"}
+                            for label, colour, curve in curves]
+    return {"data": traces, "layout": _layout(
+        theme, showlegend=len(curves) > 1, xaxis={"title": _title(X_TITLES[x])}, yaxis={"title": _title(name)})}
+
+
+def history(curve: Curve, facts: RunFacts, theme: Theme) -> Figure:
+    """One goal: what was thought of it (bottom), the values behind it (middle), how often it was attained (top)."""
+    steps = _numbers(curve["step"], 12)
+    stages = theme.stages
+
+    def line(values: NDArray[Any], name: str, colour: str, axis: str, form: str, **more: Any) -> Figure:
+        return {"type": "scatter", "mode": "lines", "x": steps, "y": _numbers(values, 9), "name": name, "xaxis": "x", "yaxis": axis,
+                "line": {"color": colour, "width": 2, **more}, "hovertemplate": form, "connectgaps": True}
+
+    pursued = np.where(curve["pursuits"] > 0, curve["success"], np.nan)
+    traces = [
+        line(np.where(curve["count"] > 0, curve["count"], np.nan), "count", theme.muted, "y3", "%{y:,}"),
+        line(curve["seek_max"], "V_seek, largest", stages["reachable"], "y2", "%{y:.2f}"),
+        line(curve["seek_mean"] + curve["avoid_mean"], "control", stages["controllable"], "y2", "%{y:.2f}", dash="dash"),
+        line(pursued, "success", stages["offered"], "y2", "%{y:.0%}", dash="dot"),
+        {**line(curve["verdict"], "verdict", theme.muted, "y", "%{text}", shape="hv", width=1.5), "mode": "lines+markers",
+         "showlegend": False, "text": [words.VERDICTS[int(v)] for v in curve["verdict"]],
+         "marker": {"size": 6, "color": [VERDICT[int(v)] for v in curve["verdict"]]}}]
+    thresholds = [(facts.reachability_threshold, stages["reachable"]), (facts.controllability_threshold, stages["controllable"])]
+    shapes = [{"type": "line", "xref": "paper", "x0": 0, "x1": 1, "yref": "y2", "y0": y, "y1": y, "opacity": 0.7,
+               "line": {"color": colour, "width": 1, "dash": "dot"}} for y, colour in thresholds]
+    base = _layout(theme, height=400, shapes=shapes, margin={"l": 40, "r": 8, "t": 8, "b": 36})
+    axis = base["yaxis"]
+    base |= {
+        "xaxis": {**base["xaxis"], "anchor": "y", "title": _title("environment steps")},
+        "yaxis": {**axis, "domain": [0, 0.30], "range": [-0.4, 4.4], "tickvals": [0, 1, 2, 3, 4],
+                  "ticktext": [words.verdict_words(v) for v in range(5)]},
+        "yaxis2": {**axis, "domain": [0.36, 0.78], "range": [-0.05, 1.08]},
+        "yaxis3": {**axis, "domain": [0.84, 1.0], "type": "log", "nticks": 3, "title": _title("count")},
+        "legend": {**base["legend"], "y": 1.01}}
+    return {"data": traces, "layout": base}
+
+
+def cell_maps(kinds: list[tuple[str, Curve]], measure: Measure, theme: Theme, columns: int, width: int) -> Figure:
+    """One map of cells for each kind of thing, all on one colour scale; `width` is that of the figure in pixels, about."""
+    tops = [float(np.nanmax(measure.of(g), initial=0.0)) if len(g["id"]) else 0.0 for _, g in kinds]
+    scale = _colour_axis(measure, max([1.0, *tops]), theme)
+    rows = -(-len(kinds) // columns)
+    shape = [(int(np.nanmax(g["row"])) + 1, int(np.nanmax(g["col"])) + 1) for _, g in kinds]
+    tallest = max(r / c for r, c in shape)
+    panel = width / columns - 16
+    head, height = 26, int(min(panel * tallest, 400))
+    total = rows * (height + head)
+    bar = 0 if measure.key == "verdict" else 34  # verdicts are explained beside the figure
+    layout = _layout(theme, height=total + bar + 12, hovermode="closest", coloraxis=scale,
+                     margin={"l": 4, "r": 4, "t": bar, "b": 12})
+    layout["annotations"], traces = [], []
+    for index, ((kind, goals), (num_rows, num_cols)) in enumerate(zip(kinds, shape, strict=True)):
+        row, col = divmod(index, columns)
+        left, right = col / columns + 0.008, (col + 1) / columns - 0.008
+        top = 1 - (row * (height + head) + head) / total
+        bottom = top - height / total
+        suffix = "" if index == 0 else str(index + 1)
+        axis = {"showgrid": False, "zeroline": False, "ticks": "", "showticklabels": False, "fixedrange": True,
+                "showline": True, "mirror": True, "linecolor": theme.line}
+        layout[f"xaxis{suffix}"] = {**axis, "domain": [left, right], "anchor": f"y{suffix}", "constrain": "domain",
+                                    "range": [-0.5, num_cols - 0.5]}
+        layout[f"yaxis{suffix}"] = {**axis, "domain": [max(0.0, bottom), top], "anchor": f"x{suffix}", "constrain": "domain",
+                                    "constraintoward": "top", "scaleanchor": f"x{suffix}", "range": [num_rows - 0.5, -0.5]}
+        layout["annotations"].append({
+            "text": f"<b>{_plain(kind)}</b>", "showarrow": False, "xref": "paper", "yref": "paper", "x": (left + right) / 2,
+            "y": top, "yanchor": "bottom", "xanchor": "center", "font": {"size": 13}})
+        traces.append(_cell_map(goals, num_rows, num_cols, measure, suffix, theme))
+    return {"data": traces, "layout": layout}
+
+
+def _cell_map(goals: Curve, num_rows: int, num_cols: int, measure: Measure, suffix: str, theme: Theme) -> Figure:
+    r, c = goals["row"].astype(int), goals["col"].astype(int)
+    value = measure.of(goals)
+    z = np.full((num_rows, num_cols), np.nan)
+    z[r, c] = np.log10(value) if measure.logarithmic else value
+    ids = np.full((num_rows, num_cols), -1, np.int64)
+    ids[r, c] = goals["id"].astype(np.int64)
+    shown = np.full((num_rows, num_cols), "", np.object_)
+    shown[r, c] = [measure.show(None if v != v else v) for v in value.tolist()]
+    trace: Figure = {
+        "type": "heatmap", "z": [_numbers(line, 4) for line in z], "customdata": ids.tolist(), "text": shown.tolist(),
+        "xaxis": f"x{suffix}", "yaxis": f"y{suffix}", "coloraxis": "coloraxis", "xgap": 1, "ygap": 1,
+        "hoverongaps": False, "hovertemplate": "row %{y}, column %{x}: %{text}<extra></extra>"}
+    if measure.key == "verdict" and num_rows * num_cols <= SIGN_CELLS:
+        signs = np.full((num_rows, num_cols), "", np.object_)
+        signs[r, c] = [words.SIGNS[int(v)] if v else "" for v in value]
+        hover = shown.tolist()
+        trace |= {"text": signs.tolist(), "texttemplate": "%{text}", "textfont": {"size": 11, "color": "#10151b"},
+                  "hovertext": hover, "hovertemplate": "row %{y}, column %{x}: %{hovertext}<extra></extra>"}
+    return trace
+
+
+def _colour_axis(measure: Measure, top: float, theme: Theme) -> dict[str, Any]:
+    if measure.key == "verdict":
+        colours = {**VERDICT, 0: theme.line}
+        edges = [[edge / 5, colours[v]] for v in range(5) for edge in (v, v + 1)]
+        return {"colorscale": edges, "cmin": -0.5, "cmax": 4.5, "showscale": False}
+    bar: dict[str, Any] = {"orientation": "h", "thickness": 10, "outlinewidth": 0, "y": 1, "yanchor": "bottom", "x": 0,
+                           "xanchor": "left", "len": 0.5, "lenmode": "fraction", "xpad": 8, "ypad": 2,
+                           "tickfont": {"color": theme.muted, "size": 11}}
+    if measure.logarithmic:
+        powers = list(range(int(np.ceil(np.log10(max(top, 1.0)))) + 1))
+        bar |= {"tickvals": powers, "ticktext": [words.short(10.0**p) for p in powers]}
+        return {"colorscale": CIVIDIS, "cmin": 0, "cmax": max(1.0, float(np.log10(max(top, 1.0)))), "colorbar": bar}
+    bar["tickformat"] = ".0%" if measure.key == "success" else ".1f"
+    return {"colorscale": CIVIDIS, "cmin": measure.low, "cmax": measure.high, "colorbar": bar}
+
+
+def _plain(text: str) -> str:
+    """plotly.js reads some HTML in titles: names are data, so what could be read as a tag is shown as text."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,0 +1,49 @@
+"""Colours that also people with a colour-vision deficiency tell apart (Okabe and Ito's eight), in light and dark.
+
+Nothing is said by colour alone: verdicts carry a sign, stages a dash, runs a name. Used by record/figures.py, the report
+and the inspector.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+ORANGE, SKY, GREEN, BLUE = "#e69f00", "#56b4e9", "#009e73", "#0072b2"
+VERMILLION, PURPLE, YELLOW, GREY = "#d55e00", "#cc79a7", "#f0e442", "#8c939c"
+
+RUNS = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILLION)  # in the order of the runs
+RUNS_ON_DARK = (SKY, ORANGE, "#2fc79a", PURPLE, "#4f9be0", "#f07d2e")
+VERDICT = {0: GREY, 1: VERMILLION, 2: PURPLE, 3: SKY, 4: GREEN}
+STAGE = {"declared": GREY, "observed": SKY, "reachable": BLUE, "controllable": GREEN, "offered": ORANGE,
+         "mastered": VERMILLION}
+STAGE_ON_DARK = {**STAGE, "reachable": "#4f9be0", "controllable": "#2fc79a", "mastered": "#f07d2e"}
+DASH = {"declared": "dot", "observed": "dash", "reachable": "dashdot", "controllable": "solid", "offered": "longdash",
+        "mastered": "solid"}
+
+# Cividis, a scale that reads alike for all, without its darkest fifth: that would vanish on a dark page.
+CIVIDIS = [[0.0, "#31446b"], [0.25, "#666970"], [0.5, "#958f78"], [0.75, "#cab969"], [1.0, "#ffea46"]]
+
+
+@dataclass(frozen=True)
+class Theme:
+    """The colours of a page: behind, in front, and between."""
+
+    name: str
+    background: str
+    panel: str
+    text: str
+    muted: str
+    line: str
+    runs: tuple[str, ...]
+    stages: dict[str, str]
+
+    def run(self, index: int) -> str:
+        return self.runs[index % len(self.runs)]
+
+
+LIGHT = Theme("light", "#ffffff", "#f5f6f8", "#1b1f24", "#57606a", "#d5d9df", RUNS, STAGE)
+DARK = Theme("dark", "#14171c", "#1d2127", "#e6e8eb", "#a3acb8", "#343b45", RUNS_ON_DARK, STAGE_ON_DARK)
+
+
+def theme(name: str | None) -> Theme:
+    return DARK if name == "dark" else LIGHT
