@@ -38,6 +38,8 @@ class Args:
     """Share of the run over which ε falls from 1 to its end."""
     hindsight: float = 0.8
     """Share of a batch that is relabelled; 0 is plain DQN on the same goals."""
+    test_episodes: int = 4
+    """Greedy pursuits of each goal at the end."""
 
 
 def make_env(seed):
@@ -87,7 +89,7 @@ class Replay:
         return number % self.size, goal
 
 
-def success(env, act, goals, episodes=4):
+def success(env, act, goals, episodes):
     """Share of greedy pursuits, from fresh starts, that attain their goal."""
     won = []
     for goal in goals:
@@ -153,7 +155,8 @@ def train(args):
 
 
 if __name__ == "__main__":
-    _, trained_act = train(tyro.cli(Args))
+    args = tyro.cli(Args)
+    _, act = train(args)
     test_env, _ = make_env(1)
-    print(f"drive to a cell: {success(test_env, trained_act, range(25)):.2f}")
-    print(f"the task: {success(test_env, trained_act, [TASK], 50):.2f}")
+    print(f"drive to a cell: {success(test_env, act, range(0, 25, 3), args.test_episodes):.2f}")
+    print(f"the task: {success(test_env, act, [TASK], 4 * args.test_episodes):.2f}")
