@@ -107,3 +107,21 @@ def test_every_preset_field_survives_config_json(tmp_path):
         RunDirectory.create(tmp_path / name, name, config)
         assert RunDirectory.open(tmp_path / name).config == config
         assert os.listdir(tmp_path / name) == ["config.json"]
+
+
+def test_stopped_before_the_first_step_a_run_tests_at_step_0_once(uninterrupted, tmp_path, monkeypatch):
+    class Killed(Exception):
+        pass
+
+    def die(*_, **__):
+        raise Killed
+
+    monkeypatch.setattr(training, "CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(checkpoint, "save", die)
+    path = tmp_path / "run"
+    with pytest.raises(Killed):  # at the first checkpoint, which comes after the first step and not before
+        main(["train", "taxi-protogoal", "--run", str(path), *OPTIONS])
+    monkeypatch.undo()
+    assert main(["resume", str(path)]) == 0
+    assert same(final_state(path), final_state(uninterrupted))
+    assert metrics(path) == metrics(uninterrupted)

@@ -1,0 +1,174 @@
+"""The local engine on Baba: interrupted and resumed = uninterrupted, to the bit."""
+
+import dataclasses
+import json
+import multiprocessing
+import signal
+import sqlite3
+import time
+
+import numpy as np
+import pytest
+from tiny_deep import TINY
+
+from protogoal.config import RiverSettings
+from protogoal.record.store import Store
+from protogoal.run import checkpoint, training
+from protogoal.run.directory import RunDirectory
+from protogoal.run.local import LocalSession
+
+
+def final_state(path):
+    state = checkpoint.load_latest(path / "checkpoints")[1]
+    state["log"].pop("seconds")  # the only part that no two runs share
+    return state
+
+
+def differences(a, b, place=""):
+    """Where two states differ; empty where they are equal to the bit."""
+    if isinstance(a, dict) and isinstance(b, dict):
+        if a.keys() != b.keys():
+            return [f"{place}: {sorted(a.keys() ^ b.keys())}"]
+        return [line for key in a for line in differences(a[key], b[key], f"{place}/{key}")]
+    if isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
+        return [line for i in range(len(a)) for line in differences(a[i], b[i], f"{place}/{i}")]
+    if isinstance(a, np.ndarray):
+        return [] if a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes() else [place]
+    return [] if a == b else [f"{place}: {a!r} and {b!r}"]
+
+
+def recorded(path):
+    """Everything a run wrote into its store, but for what depends on the clock."""
+    with sqlite3.connect(path / "run.db") as database:
+        read = {
+            "metrics": "SELECT name, step, value FROM metrics WHERE name NOT LIKE 'time/%' AND name NOT LIKE '%_per_second'",
+            "evaluations": "SELECT step, episodes, successes FROM evaluations",
+            "pursuits": "SELECT step, goal, success, length FROM pursuits",
+            "goals": "SELECT id, name, kind, count, pursuits, verdict FROM goals",
+        }
+        return {table: sorted(database.execute(sql).fetchall()) for table, sql in read.items()}
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory):
+    path = tmp_path_factory.mktemp("whole") / "run"
+    training.train(path, "tiny", TINY)
+    return path
+
+
+def run_or_resume(path):
+    training.CHECKPOINT_SECONDS, training.CHECKPOINT_SHARE = 0.02, 1.0
+    training.resume(path) if path.exists() else training.train(path, "tiny", TINY)
+
+
+def start(path):
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["protogoal.run.local", "torch._dynamo"])  # imported once, for all children
+    process = context.Process(target=run_or_resume, args=(path,))
+    process.start()
+    return process
+
+
+def newest(path):
+    return max((int(found.name) for found in (path / "checkpoints").glob("[0-9]*")), default=-1)
+
+
+def test_killed_at_random_moments_a_deep_run_resumes_to_the_bit(uninterrupted, tmp_path):
+    path = tmp_path / "killed"
+    rng = np.random.default_rng()
+    for _ in range(3):
+        before = newest(path)
+        process = start(path)
+        deadline = time.monotonic() + 60
+        while newest(path) <= before and process.is_alive() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(rng.uniform(0.0, 0.5))
+        process.kill()
+        process.join()
+        assert process.exitcode in (-signal.SIGKILL, 0)
+    training.resume(path)
+    assert differences(final_state(path), final_state(uninterrupted)) == []
+    assert recorded(path) == recorded(uninterrupted)
+
+
+def test_acting_and_learning_at_once_changes_nothing(uninterrupted, tmp_path):
+    training.train(tmp_path / "in_turn", "tiny", dataclasses.replace(TINY, threads=1))
+    assert differences(final_state(tmp_path / "in_turn"), final_state(uninterrupted)) == []
+
+
+def test_a_run_is_complete_when_its_last_checkpoint_is_written(uninterrupted, capsys):
+    training.resume(uninterrupted)
+    assert "has reached its 1,200 steps already" in capsys.readouterr().out
+    assert recorded(uninterrupted)["evaluations"][-1][0] == 1200
+
+
+def test_environments_that_cannot_be_saved_begin_afresh_and_say_so(tmp_path):
+    def session():
+        made = LocalSession(dataclasses.replace(TINY, steps=400))
+        made.env.get_state = lambda: None
+        return made
+
+    with Store.create(tmp_path / "run.db") as store:
+        first = session()
+        for _ in zip(range(15), first.train(store), strict=False):
+            pass
+        state = first.state_dict()
+        assert state["agent"]["actor"]["env"] is None
+        second = session()
+        second.load_state_dict(state)
+        assert second.step == first.step
+        for _ in second.train(store):
+            pass
+        store.flush()
+    with sqlite3.connect(tmp_path / "run.db") as database:
+        events = [text for (text,) in database.execute("SELECT text FROM events")]
+    assert events == ["the environments cannot be saved: all episodes begin afresh"]
+
+
+def test_minihack_repeats_the_episodes_it_was_in(tmp_path):
+    pytest.importorskip("minihack")
+    config = dataclasses.replace(TINY, env=RiverSettings(max_steps=30, workers=0, vocabulary=64), steps=260)
+    one = LocalSession(config)
+    with Store.create(tmp_path / "run.db") as store:
+        steps = one.train(store)
+        for _ in range(11):
+            next(steps)
+        state = one.state_dict()
+        checkpoint.save(tmp_path / "checkpoints", one.step, state)
+        two = LocalSession(config)
+        two.load_state_dict(checkpoint.load_latest(tmp_path / "checkpoints")[1])
+        acted = [session.agent.act(randomly=True).segments.arrays() for session in (one, two)]
+    assert differences(*acted) == []
+    one.close()
+    two.close()
+
+
+def test_a_checkpoint_of_another_run_or_version_is_refused_in_one_line(uninterrupted, tmp_path):
+    other = RunDirectory.create(tmp_path / "other", "another-preset", TINY)
+    (uninterrupted / "checkpoints").rename(other.checkpoints)
+    try:
+        with pytest.raises(ValueError, match="its preset is tiny, this run's is another-preset"):
+            training.resume(other.path)
+        same = RunDirectory.create(tmp_path / "wider", "tiny", dataclasses.replace(
+            TINY, network=dataclasses.replace(TINY.network, hidden=32), steps=5000))
+        other.checkpoints.rename(same.checkpoints)
+        with pytest.raises(ValueError, match=r"^the checkpoint in .* does not fit this run: .*shape"):
+            training.resume(same.path)
+        same.checkpoints.rename(other.checkpoints)
+        manifest = max(other.checkpoints.glob("[0-9]*")) / "manifest.json"
+        written = manifest.read_text()
+        manifest.write_text(json.dumps(json.loads(written) | {"format": 0, "version": "0.0.1"}))
+        with pytest.raises(ValueError, match=r"has format 0 \(written by protogoal 0.0.1\)"):
+            training.resume(other.path)
+        manifest.write_text(written)
+    finally:
+        other.checkpoints.rename(uninterrupted / "checkpoints")
+
+
+def test_a_run_whose_checkpoints_are_all_damaged_does_not_begin_again_in_silence(tmp_path):
+    run = RunDirectory.create(tmp_path / "run", "tiny", TINY)
+    for step in (1, 2):
+        file = checkpoint.save(run.checkpoints, step, {"x": np.zeros(9)}, run.about) / "arrays.npz"
+        file.write_bytes(file.read_bytes()[:-5])
+    with pytest.raises(ValueError, match="no other is left"), pytest.warns(UserWarning, match="trying the one before"):
+        training.resume(run.path)

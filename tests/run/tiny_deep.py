@@ -1,0 +1,26 @@
+"""A deep run of seconds, with everything switched on: recurrent core, burn-in, novelty draws, AND-goals."""
+
+from protogoal.config import (
+    ActorSettings,
+    BabaSettings,
+    DeepConfig,
+    EvaluationSettings,
+    LearnerSettings,
+    NetworkSettings,
+    PGESettings,
+    ReplaySettings,
+)
+from protogoal.goals.values import EstimatorSettings
+
+TINY = DeepConfig(
+    env=BabaSettings(level="umaze-small", max_steps=40),
+    network=NetworkSettings(hidden=16, rank=8, goal_hidden=16, core="lstm"),
+    actor=ActorSettings(num_envs=4, max_pursuit_steps=15),
+    replay=ReplaySettings(capacity=600, trace_length=5, burn_in=2, novelty_share=0.25),
+    learner=LearnerSettings(batch_size=8, min_replay=200, target_period=7),
+    pge=PGESettings(batch_size=64, recombinations=3, mastery_pursuits=1, mastery_threshold=0.0, goal_set_size=10,
+                    estimator=EstimatorSettings(projections=4, whole_up_to=0, iterations=3)),
+    refresh_every=100,
+    evaluation=EvaluationSettings(every=250, episodes=2, final_episodes=2),
+    steps=1200,
+)
