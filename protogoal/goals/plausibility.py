@@ -34,18 +34,19 @@ def judge(
     values: SeekAvoid,
     reachability_threshold: float = REACHABILITY_THRESHOLD,
     controllability_threshold: float = CONTROLLABILITY_THRESHOLD,
+    min_hits: int = 1,
 ) -> NDArray[np.int8]:
     """Returns the verdict of every goal, int8[G].
 
-    `count` is N(g), int[G]. A goal without values (NaN: the batch says nothing about it) is UNSAMPLED if it was ever
-    observed.
+    `count` is N(g), int[G]. A goal without values (NaN: the batch says nothing about it), or attained by fewer than
+    `min_hits` transitions of the batch (it says too little), is UNSAMPLED if it was ever observed.
     """
     _check_threshold("reachability_threshold", reachability_threshold)
     _check_threshold("controllability_threshold", controllability_threshold)
     count = np.asarray(count)
     if count.shape != values.seek_max.shape:
         raise ValueError(f"count has shape {count.shape}, must be {values.seek_max.shape}: one number a goal")
-    sampled = np.isfinite(values.seek_max)
+    sampled = np.isfinite(values.seek_max) & (values.hits >= min_hits)
     with np.errstate(invalid="ignore"):
         reachable = values.seek_max > reachability_threshold
         controllable = values.controllability > controllability_threshold
