@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from protogoal.goals import plausibility
-from protogoal.goals.desirability import desirability, draw_goals
+from protogoal.goals.desirability import draw_goals
 from protogoal.goals.recombination import is_mastered, recombine
-from protogoal.goals.selection import GoalSet, Values, make_goal_set, select
+from protogoal.goals.selection import STRATEGIES, GoalSet, Values, make_goal_set, select
 from protogoal.goals.spaces import ProtoGoalSpace
+from protogoal.goals.strategies import StrategyName
 from protogoal.goals.table import TASK, GoalTable
 from protogoal.goals.values import EstimatorSettings, SeekAvoid, TransitionBatch, seek_avoid_values
 
@@ -36,8 +37,12 @@ class PGESettings:
     """A goal is controllable if mean_s (V_seek + V_avoid) exceeds this; between 0 and 1."""
     estimator: EstimatorSettings = field(default_factory=EstimatorSettings)
     """How seek and avoid values are estimated."""
+    min_hits: int = 1
+    """Goals attained by fewer transitions of the batch than this are not judged: plausible, by optimism."""
     batch_size: int = 1024
     """Transitions drawn from replay for one refresh."""
+    strategy: StrategyName = "paper"
+    """How goals are chosen; the others than the paper's are for comparison (see goals/strategies.py)."""
     goal_set_size: int = 100
     """K: goals drawn with replacement, ∝ desirability, at each refresh."""
     num_buckets: int = 5
@@ -66,11 +71,13 @@ class PGESettings:
     """Off: plausible goals are drawn uniformly instead of ∝ desirability (an ablation)."""
 
     def __post_init__(self) -> None:
+        if self.strategy not in STRATEGIES:
+            raise ValueError(f"strategy must be one of {', '.join(STRATEGIES)}, got {self.strategy!r}")
         for name in ("reachability_threshold", "controllability_threshold", "p_task", "value_floor", "mastery_threshold"):
             value = getattr(self, name)
             if not 0.0 <= value <= 1.0:
                 raise ValueError(f"{name} must lie between 0 and 1, got {value}")
-        minimum = {"batch_size": 2, "goal_set_size": 1, "num_buckets": 1, "num_candidates": 1, "redraws": 0,
+        minimum = {"batch_size": 2, "min_hits": 1, "goal_set_size": 1, "num_buckets": 1, "num_candidates": 1, "redraws": 0,
                    "mastery_pursuits": 1, "recombinations": 0, "max_goals": 0, "max_members": 1}
         for name, least in minimum.items():
             if getattr(self, name) < least:
@@ -130,12 +137,14 @@ class ProtoGoalEvaluator:
         settings, table = self.settings, self.table
         self.values = values
         self.verdict = plausibility.judge(
-            table.count, values, settings.reachability_threshold, settings.controllability_threshold)
+            table.count, values, settings.reachability_threshold, settings.controllability_threshold, settings.min_hits)
         is_plausible = plausibility.is_plausible(self.verdict) if settings.prune else np.ones(table.size, np.bool_)
-        utility = desirability(table.count, table.reward_mean) if settings.weigh else np.ones(table.size)
+        strategy = STRATEGIES[settings.strategy]
+        utility = strategy.utility(table) if settings.weigh else np.ones(table.size)
         ids = np.unique(draw_goals(utility, is_plausible, settings.goal_set_size, self._rng))
         self.goal_set = make_goal_set(
-            self.goal_set.version + 1, ids, table.count[ids], values.seek_mean[ids], table.member_array[ids], settings.num_buckets)
+            self.goal_set.version + 1, ids, table.count[ids], values.seek_mean[ids], table.member_array[ids], settings.num_buckets,
+            settings.strategy, None if strategy.weight is None else strategy.weight(table)[ids])
         mastered = np.flatnonzero(self.mastered & is_plausible)
         for _ in range(settings.recombinations):
             recombine(table, mastered, table.success_rate, self._rng)
@@ -227,7 +236,7 @@ class ProtoGoalEvaluator:
                        "avoid_mean": self.values.avoid_mean, "hits": self.values.hits},
             "verdict": self.verdict.copy(),
             "goal_set": {"version": g.version, "ids": g.ids, "novelty": g.novelty, "timescale": g.timescale,
-                         "bucket": g.bucket, "members": g.members},
+                         "bucket": g.bucket, "members": g.members, "strategy": g.strategy, "weight": g.weight},
             "rng": self._rng.bit_generator.state,
             "seed": self._seed,
             "space": self.space.state_dict() if self.space else {},
@@ -239,8 +248,8 @@ class ProtoGoalEvaluator:
         self.values = SeekAvoid(**{name: np.asarray(array) for name, array in state["values"].items()})
         self.verdict = np.asarray(state["verdict"], np.int8)
         parts = dict(state["goal_set"])
-        version = int(parts.pop("version"))
-        self.goal_set = GoalSet(version, **{name: np.array(array) for name, array in parts.items()})
+        version, strategy = int(parts.pop("version")), str(parts.pop("strategy", "paper"))
+        self.goal_set = GoalSet(version, strategy=strategy, **{name: np.array(array) for name, array in parts.items()})
         self._rng.bit_generator.state = state["rng"]
         self._seed = int(state["seed"])
         if self.space:

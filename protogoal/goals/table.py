@@ -154,6 +154,17 @@ class GoalTable:
         rate: NDArray[np.float64] = self._outcomes[: self.size].sum(1) / np.clip(self.pursuits, 1, RECENT)
         return rate
 
+    @property
+    def learning_progress(self) -> NDArray[np.float64]:
+        """|S over the last 5 pursuits − S over the 5 before|, [G]; 1 where there were fewer than 10: it must be tried first."""
+        half = RECENT // 2
+        ages = np.arange(1, RECENT + 1)  # 1 is the last pursuit
+        places = (self.pursuits[:, None] - ages) % RECENT
+        outcomes = np.take_along_axis(self._outcomes[: self.size], places, 1)
+        progress = np.abs(outcomes[:, :half].mean(1) - outcomes[:, half:].mean(1))
+        known: NDArray[np.float64] = np.where(self.pursuits >= RECENT, progress, 1.0)
+        return known
+
     def observe(self, bits: ArrayLike, reward: ArrayLike) -> None:
         """Count a batch of transitions: N(g) and the sum of rewards, for every goal; bits [n, B], reward [n]."""
         array = self.check_bits(bits)
