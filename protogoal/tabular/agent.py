@@ -123,7 +123,7 @@ class ProtoGoalAgent(QLearningAgent):
         pge = dataclasses.replace(pge or PGESettings(), recombinations=0, max_goals=0, max_members=1)
         self.evaluator = ProtoGoalEvaluator(
             space, tables.num_actions, pge, seed=int(self._evaluator_seed.generate_state(1)[0]))
-        self.compiled_selection = compiled_selection
+        self.compiled_selection = compiled_selection and pge.strategy == "paper"  # the kernel knows the paper's rule only
         self.bits = space.bits(None, None, np.arange(tables.num_states))  # [S, B]
         shape = tables.num_states, tables.num_actions, space.size
         self.seek, self.avoid = np.zeros(shape), np.zeros(shape)
