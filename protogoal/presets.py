@@ -1,14 +1,123 @@
-"""Named configurations, domain-agent: what `protogoal train` takes."""
+"""Named configurations, domain-agent: what `protogoal train` takes.
+
+The deep ones are ours, for two cores: what learned fastest (results/, docs/deviations-deep.md). `at_paper_scale` turns one
+of them into the paper's settings, Tables 1 and 2 value for value, which assume 128 actors and 200 million frames.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from protogoal.config import TabularConfig
+from protogoal.config import BabaSettings, DeepConfig, RiverSettings, TabularConfig
+from protogoal.deep.settings import (
+    ActorSettings,
+    EvaluationSettings,
+    LearnerSettings,
+    NetworkSettings,
+    ReplaySettings,
+)
+from protogoal.goals.evaluator import PGESettings
+from protogoal.goals.values import EstimatorSettings
 
 TABULAR: dict[str, Any] = {
     "taxi-protogoal": TabularConfig(agent="protogoal"),
     "taxi-qlearning": TabularConfig(agent="qlearning"),
 }
 
-PRESETS: dict[str, Any] = {**TABULAR}
+# Two cores. DEVIATION(D11): every observed goal is learned on every transition (relabel = all), half of each batch by
+# novelty. DEVIATION(D12): goals have discount 0.95; Adam's ε is 1e-8. DEVIATION(D13): ε from 0.4 to 0.16. Why: see
+# docs/deviations-deep.md.
+_LEARNER = LearnerSettings(
+    learning_rate=1e-3,
+    adam_epsilon=1e-8,
+    weight_decay=0.0,
+    batch_size=16,
+    replay_ratio=1.0,
+    task_discount=0.98,
+    goal_discount=0.95,
+    clip_goal_values=True,
+    target_period=200,
+    relabel="all",
+)
+_BABA = DeepConfig(
+    env=BabaSettings(max_steps=200),
+    network=NetworkSettings(hidden=256, rank=128),
+    actor=ActorSettings(num_envs=128, epsilon_exponent=1.0, max_pursuit_steps=40),
+    replay=ReplaySettings(novelty_share=0.5),
+    learner=_LEARNER,
+    pge=PGESettings(
+        value_floor=0.05,
+        redraws=2,
+        min_hits=20,
+        estimator=EstimatorSettings(whole_up_to=64, projections=64),
+    ),
+    refresh_every=100_000,
+    evaluation=EvaluationSettings(every=200_000, episodes=32, epsilon=0.01),
+)
+_STEPS = {"small": 4_000_000, "medium": 20_000_000, "paper": 100_000_000}
+
+_RIVER = replace(
+    _BABA,
+    env=RiverSettings(),
+    network=NetworkSettings(hidden=256, rank=128, channels=(32, 32)),
+    actor=ActorSettings(num_envs=32, epsilon_exponent=3.0, max_pursuit_steps=100),
+    replay=ReplaySettings(capacity=300_000, novelty_share=0.5),
+    learner=replace(_LEARNER, learning_rate=5e-4, replay_ratio=2.0, task_discount=0.97),
+    pge=PGESettings(value_floor=0.05, redraws=2, estimator=EstimatorSettings(whole_up_to=64, projections=64)),
+    refresh_every=20_000,
+    steps=3_000_000,
+)
+
+
+def _deep() -> dict[str, Any]:
+    presets: dict[str, Any] = {}
+    for size, steps in _STEPS.items():
+        env = replace(_BABA.env, level=f"umaze-{size}")
+        presets[f"baba-umaze-{size}"] = replace(_BABA, env=env, steps=steps)
+    for scenario in ("narrow-river", "wide-river-lava"):
+        presets[f"minihack-{scenario}"] = replace(_RIVER, env=RiverSettings(scenario=scenario))  # type: ignore[arg-type]
+    agents = ("protogoal", "r2d2")
+    return {f"{name}-{agent}": replace(config, agent=agent) for name, config in presets.items() for agent in agents}
+
+
+DEEP = _deep()
+
+PRESETS: dict[str, Any] = {**TABULAR, **DEEP}
+
+
+def at_paper_scale(config: DeepConfig) -> DeepConfig:
+    """The same domain and agent with the paper's settings (Tables 1 and 2; Appendix C)."""
+    return replace(
+        config,
+        env=replace(config.env, max_steps=1000 if isinstance(config.env, BabaSettings) else 350),
+        network=NetworkSettings(hidden=512, channels=(32, 64, 64), core="lstm", join="concat", goal_hidden=512),
+        actor=ActorSettings(num_envs=128, epsilon_base=0.4, epsilon_exponent=7.0, max_pursuit_steps=0),
+        replay=ReplaySettings(capacity=1_000_000, trace_length=10, burn_in=0, novelty_share=0.0),
+        learner=LearnerSettings(
+            learning_rate=3e-4,
+            adam_epsilon=1e-4,
+            weight_decay=1e-4,
+            batch_size=64,
+            task_discount=0.99,
+            goal_discount=0.99,
+            returns="retrace",
+            trace_lambda=0.95,
+            value_transform="h",
+            target_period=10_000,
+            relabel="novelty",
+            hindsight_goals=15,
+        ),
+        pge=PGESettings(
+            reachability_threshold=0.5,
+            controllability_threshold=0.1,
+            estimator=EstimatorSettings(method="lspi", projections=32, whole_up_to=0, discount=0.95),
+            batch_size=1024,
+            goal_set_size=100,
+            num_buckets=5,
+            num_candidates=5,
+            p_task=0.1,
+            mastery_threshold=0.6,
+        ),
+        steps=200_000_000,
+    )
