@@ -21,6 +21,7 @@ class Experiment(Protocol):
 EXPERIMENTS: dict[str, str] = {
     "taxi": "protogoal.experiments.taxi",
     "controllability": "protogoal.experiments.controllability",
+    "strategies": "protogoal.experiments.strategies",
     **{
         name: f"protogoal.experiments.comparisons:{name}"
         for name in (

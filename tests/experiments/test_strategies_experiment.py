@@ -1,0 +1,43 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from protogoal.config import TabularConfig
+from protogoal.experiments import experiment, strategies
+from protogoal.experiments.arms import CURVES, write_csv
+from protogoal.goals.selection import STRATEGIES
+from protogoal.presets import PRESETS
+from protogoal.run.tabular import TabularSession
+
+
+def test_every_strategy_is_an_arm_of_both_domains():
+    assert set(strategies.ARMS.values()) == set(STRATEGIES)
+    for comparison in strategies.COMPARISONS.values():
+        assert [arm.fields["pge.strategy"] for arm in comparison.arms] == list(strategies.ARMS.values())
+        assert all(arm.preset in PRESETS for arm in comparison.arms)
+
+
+@pytest.mark.parametrize("strategy", list(STRATEGIES))
+def test_the_tabular_agent_pursues_goals_with_every_strategy(strategy):
+    config = TabularConfig(steps=3_000)
+    agent = TabularSession(replace(config, pge=replace(config.pge, strategy=strategy))).agent
+    agent.advance(3_000)
+    pursuits = agent.take_pursuits()
+    assert agent.compiled_selection == (strategy == "paper")
+    assert len(np.unique(pursuits.goal)) > 10
+    assert pursuits.attained.mean() > 0.2
+
+
+def test_figures_and_table_are_made_of_the_csv_alone(tmp_path):
+    for name, comparison in strategies.COMPARISONS.items():
+        rows = [(arm.label, seed, step, 1.0, 10, min(10, step // 100 + k)) for k, arm in enumerate(comparison.arms)
+                for seed in range(2) for step in (0, 500, 1000)]
+        write_csv(tmp_path / name / "curves.csv", CURVES, rows)
+    experiment("strategies").plot(tmp_path)
+    strategies._describe(tmp_path)
+    assert (tmp_path / "taxi" / "learning.png").stat().st_size > 1000
+    assert (tmp_path / "baba-small" / "learning.png").exists()
+    table = (tmp_path / "README.md").read_text()
+    assert "| [taxi](taxi/README.md) | uniform | 2 | 1.00 | 1.00–1.00 | 1,000 |" in table
+    assert table.count("\n| [") == 8
