@@ -60,8 +60,8 @@ def _finished(out: Path) -> list[str]:
 
 
 def _describe(out: Path) -> None:
-    lines = ["# Ways to choose goals", "", "Success of the evaluator over the last tenth of training, mean and 95 % bootstrap interval "
-             "over seeds.", "", "| domain | rule | seeds | success | interval | steps |", "|---|---|---|---|---|---|"]
+    lines = ["# Ways to choose goals", "", "Success of the evaluator over the last tenth of training, mean and 95 % bootstrap "
+             "interval over seeds.", "", "| domain | rule | seeds | success | interval | steps |", "|---|---|---|---|---|---|"]
     for name in _finished(out):
         lines += [f"| [{name}]({name}/README.md) | {row['arm']} | {row['seeds']} | {row['success']:.2f} | "
                   f"{row['low']:.2f}–{row['high']:.2f} | {row['steps']:,} |" for row in summary(COMPARISONS[name], out / name)]
