@@ -340,11 +340,12 @@ def test_resuming_a_batch_goes_on_to_the_bit():
 @pytest.mark.parametrize("reach", [3, 24])
 def test_the_view_from_the_player_lists_what_lies_around_by_kind_and_offset(reach):
     batch = river_batch("wide-river-lava", num_envs=3)
-    view = EgocentricView(batch, reach)
+    view = EgocentricView(batch, reach, length=256)
     observation, active = view.reset(seed=4)
     rng = np.random.default_rng(0)
     kinds = {g.UNSEEN: "unseen", g.WATER: "water", g.LAVA: "lava", g.BOULDER: "boulder", g.STAIRS_DOWN: "stairs down",
              g.STAIRS_UP: "stairs up"}
+    cells_in_view = 13 * (2 * reach + 1)
     for _ in range(40):
         for n in range(3):
             cells, (row, column) = batch.pool.observation["map"][n], batch.pool.observation["position"][n]
@@ -354,18 +355,18 @@ def test_the_view_from_the_player_lists_what_lies_around_by_kind_and_offset(reac
                     if cells[r, c] in kinds and abs(c - column) <= reach:
                         kind = KINDS.index(kinds[cells[r, c]])
                         expected.add((kind * 13 + r - row + 6) * (2 * reach + 1) + c - column + reach)
-            around = observation["around"][n]
-            listed = around[around >= 0].tolist()
+            after = len(KINDS) * cells_in_view
+            expected |= {after + row, after + ROWS + column, after + ROWS + COLUMNS + 7}  # in full health
+            expected |= {after + ROWS + COLUMNS + 9 + word for word in active[n] if word >= 0}
+            listed = observation["active"][n]
+            listed = listed[listed >= 0].tolist()
             assert len(listed) == len(set(listed))
             assert set(listed) == expected
-        np.testing.assert_array_equal(observation["said"], active)
         step = view.step(rng.integers(0, 8, 3))
         observation, active = step.observation, step.active
-    for name, spec in view.observation_spec.items():
-        assert observation[name].shape == (3, *spec.shape)
-        assert observation[name].dtype == spec.dtype
-        if spec.kind == "active":
-            assert observation[name].max() < spec.num_values
+    spec = view.observation_spec["active"]
+    assert (observation["active"].shape, observation["active"].dtype) == ((3, *spec.shape), spec.dtype)
+    assert observation["active"].max() < spec.num_values
     view.close()
 
 
@@ -375,5 +376,19 @@ def test_moving_a_whole_scene_does_not_change_how_it_looks_from_the_player():
     scene[0, 2, 8], scene[0, 3, 11] = g.BOULDER, g.WATER
     moved = np.roll(scene, (1, 4), (1, 2))
     here, there = np.array([[3, ROWS + 7]]), np.array([[4, ROWS + 11]])
-    np.testing.assert_array_equal(view._around(scene, here), view._around(moved, there))
+    seen, seen_there = view._around(scene, here), view._around(moved, there)
+    assert sorted(seen[seen >= 0]) == sorted(seen_there[seen_there >= 0])
+    assert (seen >= 0).sum() == 2
     view.close()
+
+
+def test_where_the_list_is_too_short_unseen_cells_are_left_out():
+    short, long = (EgocentricView(river_batch("wide-river-lava", num_envs=8), 24, length=length) for length in (64, 400))
+    (seen, _), (everything, _) = short.reset(seed=0), long.reset(seed=0)
+    unseen = 13 * 49
+    assert ((everything["active"] >= 0).sum(1) > 64).any()
+    for few, many in zip(seen["active"], everything["active"], strict=True):
+        assert set(few[few >= unseen]) == set(many[many >= unseen])
+        assert set(few) <= set(many) | {-1}
+    short.close()
+    long.close()

@@ -1,9 +1,9 @@
 """The river seen from the player: what lies where, relative to where one stands, as a short list of ids.
 
 Levels are made anew each episode, so what is learned about "a boulder one step east, water behind it" must hold wherever
-that is; seen from the player it is the same id everywhere. Floor is left out, and so is what lies far to the sides: a
-list of a few dozen ids is what a fully connected layer on the one-hot view would read, at a small part of the price of
-convolutions over embedded characters. `run.environments` puts this view around a river batch.
+that is; seen from the player it is the same id everywhere. Floor is left out, and so is what lies far to the sides. The
+list is what a fully connected layer on the one-hot view would read, at a small part of the price of convolutions over
+embedded characters. `run.environments` puts this view around a river batch.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from protogoal.envs.vector import PAD, ArraySpec, BatchEnv, BatchStep, Observati
 
 KINDS = ("unseen", "water", "lava", "boulder", "stairs down", "stairs up", "monster", "object", "obstacle", "other")
 _FLOOR = -1  # and the player, who is always in the middle
+_HEALTH_LEVELS = 8
 
 
 def _kinds_of_classes() -> np.ndarray:
@@ -35,31 +36,37 @@ def _kinds_of_classes() -> np.ndarray:
 
 
 class EgocentricView:
-    """A river batch whose "map" and "crop" are replaced by "around": ids (kind, row offset, column offset).
+    """A river batch observed as one list of ids, "active": what lies around, the player's place and health, the last words.
 
-    `reach`: columns seen to either side. `with_message`: the words of the last message are part of the observation
-    ("said"); without them a boulder that does not budge looks like one that was not pushed.
+    around   (kind, row offset, column offset) of every cell within `reach` columns that is not floor
+    place    the player's row, the player's column
+    health   hit points in eighths; one id more when blind, stunned, confused or hallucinating
+    said     the words of the last message (`with_message`): without them a boulder that does not budge looks like one
+             that was not pushed
+
+    The list has room for `length` ids; where that is not enough, unseen cells are left out.
     """
 
-    def __init__(self, env: BatchEnv, reach: int = 12, with_message: bool = True):
+    def __init__(self, env: BatchEnv, reach: int = 12, with_message: bool = True, length: int = 128):
         if not 1 <= reach < COLUMNS:
             raise ValueError(f"reach must be 1…{COLUMNS - 1} columns, not {reach}")
+        if not 64 <= length <= 512:
+            raise ValueError(f"length must be 64…512 ids, not {length}")
         self.env = env
         self.num_envs, self.num_actions = env.num_envs, env.num_actions
         self.num_bits, self.max_active = env.num_bits, env.max_active
-        self.reach, self.with_message = int(reach), with_message
-        self.longest = ROWS * min(COLUMNS, 2 * self.reach + 1)
+        self.reach, self.with_message, self.length = int(reach), with_message, int(length)
         self._kind = _kinds_of_classes()
-        height, self._width = 2 * ROWS - 1, 2 * self.reach + 1
-        self._cells = height * self._width
-        rows, columns = np.divmod(np.arange(ROWS * COLUMNS), COLUMNS)
-        self._rows, self._columns = rows.astype(np.int64), columns.astype(np.int64)
-        self.observation_spec = {
-            "around": ArraySpec((self.longest,), np.dtype(np.int16), "active", len(KINDS) * self._cells),
-            **{name: env.observation_spec[name] for name in ("position", "status")},
-        }
-        if with_message:
-            self.observation_spec["said"] = ArraySpec((env.max_active,), np.dtype(np.int16), "active", env.num_bits)
+        self._width = 2 * self.reach + 1
+        self._cells = (2 * ROWS - 1) * self._width
+        self._rows, self._columns = np.divmod(np.arange(ROWS * COLUMNS), COLUMNS)
+        self._place = len(KINDS) * self._cells  # the first id of each further group
+        self._health = self._place + ROWS + COLUMNS
+        self._said = self._health + _HEALTH_LEVELS + 1
+        size = self._said + (env.num_bits if with_message else 0)
+        if size >= 2**15:
+            raise ValueError(f"a vocabulary of {env.num_bits} words gives {size} ids; at most {2**15 - 1} are allowed")
+        self.observation_spec = {"active": ArraySpec((self.length,), np.dtype(np.int16), "active", size)}
 
     def reset(self, seed: int | None = None) -> tuple[Observation, np.ndarray]:
         observation, active = self.env.reset(seed)
@@ -82,22 +89,31 @@ class EgocentricView:
         self.env.close()
 
     def _see(self, observation: Observation, active: np.ndarray) -> Observation:
-        seen = {"around": self._around(observation["map"], observation["position"]), "position": observation["position"],
-                "status": observation["status"]}
-        if self.with_message:
-            seen["said"] = active.astype(np.int16)
-        return seen
+        """One list of ids for each environment, [N, length], padded with −1."""
+        position, status = observation["position"].astype(np.int64), observation["status"]
+        health = np.minimum((status[:, 0] * _HEALTH_LEVELS).astype(np.int64), _HEALTH_LEVELS - 1)
+        groups = [
+            position + self._place,
+            health[:, None] + self._health,
+            np.where(status[:, 1:] > 0, self._health + _HEALTH_LEVELS, PAD),
+            *([np.where(active >= 0, active + self._said, PAD)] if self.with_message else []),
+            self._around(observation["map"], position),
+        ]
+        ids = np.concatenate(groups, 1)  # [N, …], what may be left out at the end
+        env, place = np.nonzero(ids >= 0)
+        count = np.bincount(env, minlength=len(ids))
+        rank = np.arange(len(env)) - (np.cumsum(count) - count)[env]
+        fits = rank < self.length
+        listed = np.full((len(ids), self.length), PAD, np.int16)
+        listed[env[fits], rank[fits]] = ids[env[fits], place[fits]]
+        return {"active": listed}
 
     def _around(self, cells: np.ndarray, position: np.ndarray) -> np.ndarray:
-        """map [N, 7, 25] and position ids [N, 2] → ids int16 [N, longest], padded with −1."""
-        kind = self._kind[cells.reshape(len(cells), -1)]  # [N, 175]
-        row, column = position[:, 0].astype(np.int64), position[:, 1].astype(np.int64) - ROWS
-        across = self._columns - column[:, None] + self.reach  # [N, 175]
-        down = self._rows - row[:, None] + ROWS - 1
-        env, cell = np.nonzero((kind != _FLOOR) & (across >= 0) & (across < self._width))
-        ids = kind[env, cell].astype(np.int64) * self._cells + down[env, cell] * self._width + across[env, cell]
-        count = np.bincount(env, minlength=len(cells))
-        place = np.arange(len(env)) - (np.cumsum(count) - count)[env]  # rank of each id within its row
-        around = np.full((len(cells), self.longest), PAD, np.int16)
-        around[env, place] = ids
-        return around
+        """map [N, 7, 25] and position ids [N, 2] → an id or −1 for every cell, [N, 2·175]: what is seen, then what is not."""
+        kind = self._kind[cells.reshape(len(cells), -1)].astype(np.int64)  # [N, 175]
+        across = self._columns - (position[:, 1:] - ROWS) + self.reach
+        down = self._rows - position[:, :1] + ROWS - 1
+        ids = kind * self._cells + down * self._width + across
+        ids[(kind == _FLOOR) | (across < 0) | (across >= self._width)] = PAD
+        is_unseen = kind == 0
+        return np.concatenate([np.where(is_unseen, PAD, ids), np.where(is_unseen, ids, PAD)], 1)
