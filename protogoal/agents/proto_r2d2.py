@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from protogoal.agents.counting import Counted, count
+from protogoal.agents.parts import make_evaluator
 from protogoal.agents.r2d2 import R2D2
 from protogoal.config import DeepConfig
 from protogoal.deep.act import Experience
 from protogoal.deep.relabel import KnownGoals
-from protogoal.envs.vector import BatchEnv, dense_bits
-from protogoal.goals.evaluator import ProtoGoalEvaluator
+from protogoal.envs.vector import BatchEnv
 from protogoal.goals.spaces import ProtoGoalSpace
 
 
@@ -25,15 +26,12 @@ class ProtoR2D2(R2D2):
 
     def __init__(self, config: DeepConfig, env: BatchEnv, space: ProtoGoalSpace):
         super().__init__(config, env, space)
-        judging, drawing = self._own_seed.spawn(2)
-        self.evaluator = ProtoGoalEvaluator(space, env.num_actions, config.pge, int(judging.generate_state(1)[0]))
-        self._refreshing = np.random.default_rng(drawing)
+        self.evaluator = make_evaluator(config, space, env.num_actions)
+        self._refreshing = np.random.default_rng(self._seeds.refreshing)
 
     def remember(self, experience: Experience) -> None:
         super().remember(experience)
-        new = experience.segments.last(self.config.replay.trace_length)
-        self.evaluator.observe(dense_bits(new.active, self.env.num_bits).reshape(-1, self.env.num_bits), new.reward.ravel())
-        self.evaluator.record_pursuit(experience.pursuits.goal, experience.pursuits.success)
+        count(self.evaluator, Counted.of(experience, self.config.replay.trace_length))
         self.known = KnownGoals.of(self.evaluator.table, self.goal_set.ids)
 
     def refresh(self) -> None:

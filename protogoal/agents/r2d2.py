@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from protogoal.agents.parts import Seeds, can_learn, core_shape, updates_due
 from protogoal.config import DeepConfig
 from protogoal.deep.act import Actor, Experience
 from protogoal.deep.learn import Learner
@@ -26,16 +27,15 @@ class R2D2:
 
     def __init__(self, config: DeepConfig, env: BatchEnv, space: ProtoGoalSpace):
         self.config, self.env, self.space = config, env, space
-        weights, acting, learning, sampling, self._own_seed = np.random.SeedSequence(config.seed).spawn(5)
+        self._seeds = seeds = Seeds.of(config.seed)
         self.network, target, self.acting_network = (
-            make_network(env.observation_spec, env.num_actions, env.num_bits, config.network, weights) for _ in range(3)
+            make_network(env.observation_spec, env.num_actions, env.num_bits, config.network, seeds.weights)
+            for _ in range(3)
         )  # acting has its own copy, so that it can go on while the learner works
-        self.learner = Learner(self.network, target, config.learner, learning, config.replay.burn_in)
-        self.replay = Replay(
-            env.observation_spec, env.num_bits, env.max_active, self.network.core_shape, config.replay
-        )
-        self.actor = Actor(env, self.acting_network, config.actor, config.pge, config.replay, acting)
-        self._sampling = np.random.default_rng(sampling)
+        self.learner = Learner(self.network, target, config.learner, seeds.learning, config.replay.burn_in)
+        self.replay = Replay(env.observation_spec, env.num_bits, env.max_active, core_shape(config), config.replay)
+        self.actor = Actor(env, self.acting_network, config.actor, config.pge, config.replay, seeds.acting)
+        self._sampling = np.random.default_rng(seeds.sampling)
         self.steps = 0
         self.goal_set = GoalSet.empty()
         self.known = KnownGoals.none(env.num_bits)
@@ -43,7 +43,7 @@ class R2D2:
     @property
     def can_learn(self) -> bool:
         """Enough is in replay."""
-        return self.replay.transitions >= min(self.config.learner.min_replay, self.config.replay.capacity)
+        return can_learn(self.config, self.replay.transitions)
 
     def act(self, randomly: bool) -> Experience:
         """One window of steps with the acting network; `randomly` until learning has begun."""
@@ -56,11 +56,7 @@ class R2D2:
 
     def updates_due(self) -> int:
         """Updates by which the learner is behind `replay_ratio`."""
-        if not self.can_learn:
-            return 0
-        settings = self.config.learner
-        learned = settings.batch_size * self.config.replay.trace_length
-        return int((self.steps - settings.min_replay) * settings.replay_ratio / learned) - self.learner.updates
+        return updates_due(self.config, self.steps, self.learner.updates) if self.can_learn else 0
 
     def learn(self) -> dict[str, float]:
         """One update from a batch of replay."""

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from protogoal.agents.parts import Seeds
 from protogoal.agents.proto_r2d2 import ProtoR2D2
 from protogoal.agents.r2d2 import R2D2
 from protogoal.config import DeepConfig
@@ -35,7 +36,7 @@ class LocalSession:
         self.env, self.space = make_batch_env(config.env, config.actor.num_envs, on_event=self._event)
         check_memory(config, self.env)
         self.agent = ProtoR2D2(config, self.env, self.space) if config.agent == "protogoal" else R2D2(config, self.env, self.space)
-        self._evaluations = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(99,)))
+        self._evaluations = np.random.default_rng(Seeds.of(config.seed).evaluating)
         self._next_refresh = self._next_evaluation = 0
         self.log = RunLog()
 

@@ -1,0 +1,84 @@
+"""The parts of the agent, each made from the configuration alone: they may live in one process or in many.
+
+`agents.r2d2` puts them together in one process; `run.ray` makes each in a process of its own. Every stream of random
+numbers follows from the run's seed, so both make the same parts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from protogoal.config import DeepConfig
+from protogoal.envs.vector import ArraySpec
+from protogoal.goals.evaluator import ProtoGoalEvaluator
+from protogoal.goals.spaces import ProtoGoalSpace
+
+
+class Spaces(Protocol):
+    """What the parts must know of the environments; every `BatchEnv` says it."""
+
+    @property
+    def observation_spec(self) -> dict[str, ArraySpec]: ...
+    @property
+    def num_actions(self) -> int: ...
+    @property
+    def num_bits(self) -> int: ...
+    @property
+    def max_active(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class EnvSpaces:
+    """The same without the environments, to be sent to processes that have none."""
+
+    observation_spec: dict[str, ArraySpec]
+    num_actions: int
+    num_bits: int
+    max_active: int
+
+    @staticmethod
+    def of(env: Spaces) -> EnvSpaces:
+        return EnvSpaces(dict(env.observation_spec), env.num_actions, env.num_bits, env.max_active)
+
+
+class Seeds(NamedTuple):
+    """Independent streams of one run's randomness."""
+
+    weights: np.random.SeedSequence
+    acting: np.random.SeedSequence
+    learning: np.random.SeedSequence
+    sampling: np.random.SeedSequence
+    judging: np.random.SeedSequence
+    refreshing: np.random.SeedSequence
+    evaluating: np.random.SeedSequence
+
+    @staticmethod
+    def of(seed: int) -> Seeds:
+        weights, acting, learning, sampling, goals = np.random.SeedSequence(seed).spawn(5)
+        judging, refreshing = goals.spawn(2)
+        return Seeds(weights, acting, learning, sampling, judging, refreshing, np.random.SeedSequence(seed, spawn_key=(99,)))
+
+
+def make_evaluator(config: DeepConfig, space: ProtoGoalSpace, num_actions: int) -> ProtoGoalEvaluator:
+    """The proto-goal evaluator of a run."""
+    return ProtoGoalEvaluator(space, num_actions, config.pge, int(Seeds.of(config.seed).judging.generate_state(1)[0]))
+
+
+def core_shape(config: DeepConfig) -> tuple[int, int]:
+    """Shape of the recurrent core's state, as it is stored with a segment."""
+    return (2, config.network.hidden) if config.network.core == "lstm" else (0, 0)
+
+
+def updates_due(config: DeepConfig, steps: int, updates: int) -> int:
+    """Updates by which a learner that has made `updates` is behind `replay_ratio` after `steps` of acting."""
+    settings = config.learner
+    learned = settings.batch_size * config.replay.trace_length
+    return int((steps - settings.min_replay) * settings.replay_ratio / learned) - updates
+
+
+def can_learn(config: DeepConfig, transitions: int) -> bool:
+    """Whether enough is in replay."""
+    return transitions >= min(config.learner.min_replay, config.replay.capacity)
