@@ -125,7 +125,8 @@ class ProtoGoalEvaluator:
         # that are plausible now, so that nothing pruned is built upon.
         """
         packed = self.table.attained_packed(batch.bits)
-        observed = np.flatnonzero(self.table.count > 0)  # the others are pruned whatever their values
+        # DEVIATION(D6): goals never observed are pruned whatever their values, so none are computed for them.
+        observed = np.flatnonzero(self.table.count > 0)
         some = seek_avoid_values(batch, packed[observed], self.num_actions, self.settings.estimator,
                                  np.random.default_rng(self._seed))  # the same projections at every refresh
         return self.refresh_values(_scatter(some, observed, self.table.size))

@@ -1,0 +1,34 @@
+"""Every `# DEVIATION(Dn)` in the code has an entry Dn in PAPER.md, and the other way round."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+def in_code() -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for path in sorted((ROOT / "protogoal").rglob("*.py")):
+        for name in re.findall(r"DEVIATION\((D\d+)\)", path.read_text()):
+            found.setdefault(name, []).append(path.relative_to(ROOT).as_posix())
+    return found
+
+
+def in_paper() -> list[str]:
+    return re.findall(r"^\*\*(D\d+)\.", (ROOT / "PAPER.md").read_text(), re.MULTILINE)
+
+
+def test_every_deviation_in_the_code_is_explained_in_the_map_of_the_paper():
+    explained = set(in_paper())
+    missing = {name: files for name, files in in_code().items() if name not in explained}
+    assert not missing, f"PAPER.md has no entry for {missing}"
+
+
+def test_every_deviation_in_the_map_of_the_paper_is_marked_in_the_code():
+    missing = [name for name in in_paper() if name not in in_code()]
+    assert not missing, f"no # DEVIATION(…) in the code for {missing}"
+
+
+def test_deviations_are_numbered_once():
+    names = in_paper()
+    assert len(names) == len(set(names))

@@ -1,0 +1,78 @@
+"""Who may import whom: goals nothing of ours; tabular, deep and envs goals; agents those; run agents; the command line run."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "protogoal"
+
+# layer → layers it may import, besides itself
+ALLOWED: dict[str, set[str]] = {
+    "goals": set(),
+    "envs": {"goals"},
+    "tabular": {"goals"},
+    "deep": {"goals", "envs"},  # envs.vector: the interface that actors step
+    "config": {"goals", "envs", "tabular", "deep"},
+    "presets": {"goals", "envs", "tabular", "deep", "config"},
+    "agents": {"goals", "envs", "tabular", "deep", "config"},
+    "record": {"goals"},
+    "run": {"goals", "envs", "tabular", "deep", "config", "presets", "agents", "record"},
+    "experiments": {"goals", "envs", "tabular", "deep", "config", "presets", "agents", "record", "run"},
+    "interop": {"goals"},
+    "benchmarking": set(),
+    "cli": {"config", "presets", "run", "record", "experiments", "benchmarking", "envs"},
+    "__init__": {"goals", "interop"},
+}
+EXCEPTIONS = {
+    ("envs/catalog.py", "presets"),  # the list of domains names the presets of each
+    ("record/inspector/", "run"),  # the live page opens run directories
+    ("record/goals_table.py", "run"),
+    ("record/report.py", "run"),
+}
+
+
+def imports(path: Path) -> set[str]:
+    """Modules of ours that a file imports, wherever in the file; what is for type checkers alone is left out."""
+    tree = ast.parse(path.read_text())
+    skipped = {id(inner) for node in ast.walk(tree) if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+               for inner in ast.walk(node)}
+    found = set()
+    for node in ast.walk(tree):
+        if id(node) in skipped:
+            continue
+        if isinstance(node, ast.Import):
+            found |= {name.name for name in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are absolute"
+            module = node.module or ""
+            found |= {f"protogoal.{name.name}" for name in node.names} if module == "protogoal" else {module}
+    return {name for name in found if name.split(".")[0] == "protogoal"}
+
+
+def layer_of(module: str) -> str:
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else "__init__"
+
+
+FILES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_a_file_imports_only_layers_below_its_own(file):
+    own = file.split("/")[0].removesuffix(".py")
+    assert own in ALLOWED, f"protogoal/{own} is not placed in a layer; add it to ALLOWED"
+    for module in imports(PACKAGE / file):
+        layer = layer_of(module)
+        if layer in ("__init__", own) or any(file.startswith(prefix) and layer == named for prefix, named in EXCEPTIONS):
+            continue
+        allowed = ", ".join(sorted(ALLOWED[own])) or "nothing"
+        assert layer in ALLOWED[own], f"protogoal/{file} imports {module}; {own} may import {allowed}"
+
+
+def test_layers_have_no_cycle():
+    done: set[str] = set()
+    while len(done) < len(ALLOWED):
+        free = {layer for layer, below in ALLOWED.items() if layer not in done and below <= done}
+        assert free, f"a cycle among {sorted(set(ALLOWED) - done)}"
+        done |= free
