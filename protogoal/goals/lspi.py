@@ -1,48 +1,152 @@
-"""Seek and avoid values by least-squares policy iteration, as the paper words it (§4.1). Called by `values.py`."""
+"""Seek and avoid values by least-squares policy iteration, as the paper words it (§4.1). Called by `values.py`.
+
+Q(s, a) = φ(s, a)·w with one copy of the features z(s) per action. From the uniform policy, evaluate, make greedy per goal,
+evaluate again; LSTDQ solves, with S the transitions that attain the goal,
+
+    [Φᵀ(Φ − γ·(1 − b)·Φ'_π) + ridge·I] w = ±Φᵀb.
+
+What keeps it fast, with n transitions, K features, A actions and d = A·K:
+- The matrix of the uniform policy without goal termination is the same for all goals and factored once. A goal adds
+  γ·Φ_SᵀΦ'_S, of rank |S|: a system of that size remains (Woodbury). And w_avoid = −w_seek.
+- A greedy policy makes a matrix of K×K blocks, one for each pair (action, next action): n·K² products instead of n·d².
+"""
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
+from scipy.linalg import lapack, lu_factor, lu_solve
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
-def lspi_values(
-    features: Floats,
-    action: NDArray[np.integer],
-    next_features: Floats,
-    terminated: NDArray[np.bool_],
-    attained: NDArray[np.bool_],
-    num_actions: int,
-    discount: float,
-    policy_iterations: int,
-    ridge: float,
-) -> tuple[Floats, Floats, Floats]:
-    """Returns (max V_seek, mean V_seek, mean V_avoid), each [G], from features [n, K] and attained bool[n, G]."""
-    n, k = features.shape
-    d = k * num_actions
-    rows = np.arange(n)
-    per_action = np.zeros((n, num_actions, k))
-    per_action[rows, action] = features
-    phi = per_action.reshape(n, d)
-    uniform = np.repeat(next_features[:, None, :] / num_actions, num_actions, axis=1).reshape(n, d)
-    gram = phi.T @ phi + ridge * np.eye(d)
-    out = []
-    for g in range(attained.shape[1]):
-        go_on = discount * ~(attained[:, g] | terminated)
-        values = []
-        for sign in (1.0, -1.0):
-            w = np.zeros(d)
-            for iteration in range(policy_iterations):
-                if iteration == 0:
-                    phi_next = uniform
-                else:
-                    best = (next_features @ w.reshape(num_actions, k).T).argmax(axis=1)
-                    blocks = np.zeros((n, num_actions, k))
-                    blocks[rows, best] = next_features
-                    phi_next = blocks.reshape(n, d)
-                matrix = gram - phi.T @ (go_on[:, None] * phi_next)
-                w = np.linalg.solve(matrix, phi.T @ (sign * attained[:, g]))
-            values.append((features @ w.reshape(num_actions, k).T).max(axis=1))
-        out.append((values[0].max(), values[0].mean(), values[1].mean()))
-    seek_max, seek_mean, avoid_mean = np.array(out).T
-    return seek_max, seek_mean, avoid_mean
+class LSPI:
+    """The estimator for one batch: all that goals share is computed once."""
+
+    def __init__(
+        self,
+        features: tuple[Floats, Floats],
+        action: NDArray[np.integer],
+        terminated: NDArray[np.bool_],
+        num_actions: int,
+        discount: float,
+        policy_iterations: int,
+        ridge: float,
+    ):
+        """`features` is (z(s), z(s')), each [n, K]; transitions are kept sorted by action, so that blocks are slices."""
+        self.num_actions, self.discount, self.policy_iterations = num_actions, discount, policy_iterations
+        self.order = np.argsort(action, kind="stable")
+        self.z, self.z_next = (np.ascontiguousarray(z[self.order]) for z in features)
+        self.start = np.searchsorted(action[self.order], np.arange(num_actions + 1)).astype(np.int64)
+        self.alive = ~terminated[self.order]
+        n, k = self.z.shape
+        d = k * num_actions
+        self.gram = np.empty((num_actions, k, k))  # the blocks of ΦᵀΦ + ridge·I
+        self.uniform = np.zeros((d, d), order="F")  # the matrix of the uniform policy, without goal termination
+        phi = np.zeros((d, n))
+        for a in range(num_actions):
+            rows, block = slice(self.start[a], self.start[a + 1]), slice(a * k, (a + 1) * k)
+            self.gram[a] = self.z[rows].T @ self.z[rows] + ridge * np.eye(k)
+            future = self.z[rows].T @ (self.alive[rows, None] * self.z_next[rows])
+            self.uniform[block] = np.tile(-discount / num_actions * future, num_actions)
+            self.uniform[block, block] += self.gram[a]
+            phi[block, rows] = self.z[rows].T
+        self.response = lu_solve(lu_factor(self.uniform), phi)  # [d, n]: A⁻¹Φᵀ
+        for absent in np.flatnonzero(np.diff(self.start) == 0):
+            self.response[absent * k : (absent + 1) * k] = 0.0  # exactly, so that actions never taken tie
+        self.phi = phi
+        self.mean_response = self.response.reshape(num_actions, k, n).mean(axis=0)  # [K, n]
+
+    def values(self, attained: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:
+        """Returns (max V_seek, mean V_seek, mean V_avoid), each [G], from attained bool[n, G]; NaN if a system is singular."""
+        attained = np.ascontiguousarray(attained[self.order].T)  # [G, n]
+        goals, k = len(attained), self.z.shape[1]
+        seek = np.empty((goals, k * self.num_actions))
+        for g in range(goals):
+            seek[g] = self._first(attained[g])
+        avoid = -seek
+        for _ in range(self.policy_iterations - 1):
+            seek, avoid = self._greedy(seek, attained, +1.0), self._greedy(avoid, attained, -1.0)
+        seek_value, avoid_value = self._action_values(self.z, seek).max(axis=2), self._action_values(self.z, avoid).max(axis=2)
+        return seek_value.max(axis=0), seek_value.mean(axis=0), avoid_value.mean(axis=0)
+
+    def _action_values(self, z: Floats, weights: Floats) -> Floats:
+        """Q(s, a) of every goal, [n, G, A]."""
+        q: Floats = z @ weights.reshape(-1, z.shape[1]).T  # [n, G·A]
+        return q.reshape(len(z), len(weights), self.num_actions)
+
+    def _first(self, attained: NDArray[np.bool_]) -> Floats:
+        """w of the uniform policy, [d], for seek.
+
+        With R = A⁻¹Φᵀ and U = Φ'_uniform:  (I + γ·U_S·R_S) t = U_S·R_S·1,  w = R_S·1 − γ·R_S·t;  t is the value at s' ∈ S,
+        which goal termination takes back. Transitions that end the environment take nothing.
+        """
+        hits = np.flatnonzero(attained)
+        ends = hits[self.alive[hits]]
+        reach: Floats = self.response[:, hits].sum(axis=1)
+        if len(ends) == 0:
+            return reach
+        if len(ends) >= len(reach):  # more attainments than unknowns: add them to the matrix itself
+            back = self.discount / self.num_actions * (self.phi[:, ends] @ self.z_next[ends])
+            return _solve(np.asfortranarray(self.uniform + np.tile(back, self.num_actions)), self.phi[:, hits].sum(axis=1))
+        small = self.discount * (self.z_next[ends] @ self.mean_response[:, ends])
+        small[np.diag_indices_from(small)] += 1.0
+        taken_back = _solve(np.asfortranarray(small), self.z_next[ends] @ self.mean_response[:, hits].sum(axis=1))
+        weights: Floats = reach - self.discount * (self.response[:, ends] @ taken_back)
+        return weights
+
+    def _greedy(self, weights: Floats, attained: NDArray[np.bool_], sign: float) -> Floats:
+        """LSTDQ of the policy that is greedy for `weights` [G, d], goal by goal; [G, d]."""
+        policy = self._action_values(self.z_next, weights).argmax(axis=2)  # [n, G]
+        matrix = np.empty(self.uniform.shape, order="F")
+        buffer = np.empty((2, *self.z.shape))
+        out = np.empty_like(weights)
+        for g in range(len(weights)):
+            _lstdq_matrix(
+                self.z, self.z_next, self.start, np.ascontiguousarray(policy[:, g]), self.alive & ~attained[g],
+                self.gram, self.discount, buffer[0], buffer[1], matrix,
+            )  # fmt: skip
+            out[g] = _solve(matrix, sign * self.phi[:, attained[g]].sum(axis=1))
+        return out
+
+
+def _solve(matrix: Floats, right: Floats) -> Floats:
+    """Solves in place of `matrix` (column-major); NaN if it is singular."""
+    _, _, solution, info = lapack.dgesv(matrix, right, overwrite_a=1)
+    return np.full_like(right, np.nan) if info else np.asarray(solution)
+
+
+@njit(cache=True)
+def _lstdq_matrix(z, z_next, start, policy, go_on, gram, discount, left, right, matrix):  # type: ignore[no-untyped-def]
+    """Fills `matrix` with ΦᵀΦ + ridge·I − γ·Φᵀ·diag(go_on)·Φ'_π, block by block; `left`, `right` [n, K] are scratch."""
+    k = z.shape[1]
+    num_actions = len(start) - 1
+    edge = np.empty(num_actions + 1, np.int64)
+    position = np.empty(num_actions, np.int64)
+    block = np.empty((k, k))
+    for a in range(num_actions):
+        # Sort the transitions of action a by next action; those that do not go on are left out.
+        edge[:] = 0
+        for i in range(start[a], start[a + 1]):
+            if go_on[i]:
+                edge[policy[i] + 1] += 1
+        for b in range(num_actions):
+            edge[b + 1] += edge[b]
+            position[b] = edge[b]
+        for i in range(start[a], start[a + 1]):
+            if go_on[i]:
+                row = position[policy[i]]
+                position[policy[i]] += 1
+                left[row] = z[i]
+                right[row] = z_next[i]
+        for b in range(num_actions):
+            if edge[b] == edge[b + 1]:
+                block[:] = 0.0
+            else:
+                np.dot(left[edge[b] : edge[b + 1]].T, right[edge[b] : edge[b + 1]], block)
+            for q in range(k):
+                for p in range(k):
+                    matrix[a * k + p, b * k + q] = -discount * block[p, q]
+        for q in range(k):
+            for p in range(k):
+                matrix[a * k + p, a * k + q] += gram[a, p, q]

@@ -25,7 +25,7 @@ class Verdict(IntEnum):
     UNOBSERVED = 0
     UNREACHABLE = 1
     UNCONTROLLABLE = 2
-    UNSAMPLED = 3  # observed before, but not in this batch: optimism, so plausible
+    UNSAMPLED = 3  # observed, but the batch says too little to judge it: optimism, so plausible
     PLAUSIBLE = 4
 
 
@@ -38,7 +38,7 @@ def judge(
 ) -> NDArray[np.int8]:
     """Returns the verdict of every goal, int8[G].
 
-    `count` is N(g), int[G]. A goal without values (NaN: the batch says nothing about it), or attained by fewer than
+    `count` is N(g), int[G]. A goal without values (NaN: the batch says nothing about its control), or attained by fewer than
     `min_hits` transitions of the batch (it says too little), is UNSAMPLED if it was ever observed.
     """
     _check_threshold("reachability_threshold", reachability_threshold)
@@ -46,7 +46,7 @@ def judge(
     count = np.asarray(count)
     if count.shape != values.seek_max.shape:
         raise ValueError(f"count has shape {count.shape}, must be {values.seek_max.shape}: one number a goal")
-    sampled = np.isfinite(values.seek_max) & (values.hits >= min_hits)
+    sampled = np.isfinite(values.controllability) & (values.hits >= min_hits)
     with np.errstate(invalid="ignore"):
         reachable = values.seek_max > reachability_threshold
         controllable = values.controllability > controllability_threshold
@@ -77,7 +77,9 @@ def reason(
     if verdict == Verdict.UNOBSERVED:
         return "pruned: never observed."
     if verdict == Verdict.UNSAMPLED:
-        return f"plausible by optimism: observed {times}, but not in the last batch, so nothing speaks against it."
+        if np.isnan(seek_mean):
+            return f"plausible by optimism: observed {times}, but not in the last batch, so nothing speaks against it."
+        return f"plausible by optimism: observed {times}, too rarely in the last batch to tell whether actions matter."
     control = seek_mean + avoid_mean
     if verdict == Verdict.UNREACHABLE:
         return (

@@ -7,18 +7,19 @@ the values into verdicts; the evaluator calls both at every refresh.
 Legend: n transitions, D observation size, K features, A actions, B proto-goals, G goals, W = ⌈n/64⌉ words.
 """
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, fields
+from typing import Literal, Protocol
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from protogoal.goals.crossfit import crossfit_values
+from protogoal.goals.crossfit import Crossfit, CrossfitSettings
 from protogoal.goals.features import observation_features
-from protogoal.goals.lspi import lspi_values
+from protogoal.goals.lspi import LSPI
 from protogoal.goals.table import popcount, unpack_columns
 
+Floats = NDArray[np.float64]
 Method = Literal["crossfit", "lspi"]
 
 
@@ -53,11 +54,14 @@ class TransitionBatch:
 
 @dataclass(frozen=True)
 class SeekAvoid:
-    """What the batch says about every goal. NaN where it says nothing."""
+    """What the batch says about every goal. All NaN where it never attains the goal.
+
+    Where it attains the goal, but cannot tell whether actions matter, only `avoid_mean` is NaN.
+    """
 
     seek_max: NDArray[np.float64]  # [G], max_s V_seek(s, g)
     seek_mean: NDArray[np.float64]  # [G], mean_s V_seek(s, g): the timescale h(g)
-    avoid_mean: NDArray[np.float64]  # [G], mean_s V_avoid(s, g), in [−1, 0]
+    avoid_mean: NDArray[np.float64]  # [G], mean_s V_avoid(s, g), at most 0
     hits: NDArray[np.int64]  # [G], transitions of the batch that attain g
 
     @property
@@ -84,28 +88,51 @@ class EstimatorSettings:
     """How seek and avoid values are estimated. Where the paper gives a number (Table 2), it is the default."""
 
     method: Method = "crossfit"
-    projections: int = 32  # random projections of the observation, used when it is larger than `whole_up_to`
-    whole_up_to: int = 1024  # observations of at most this size are used as they are
+    """crossfit: robust; lspi: the paper's."""
+    projections: int = 32
+    """Random projections of an observation that is larger than whole_up_to."""
+    whole_up_to: int = 512
+    """Observations with at most this many changing entries are used as they are; 0 always projects, as the paper does."""
     discount: float = 0.95
-    policy_iterations: int = 2  # lspi: LSTDQ solves, the first for the uniform policy
-    ridge: float = 0.1
-    action_ridge: float = 1.0  # crossfit: ridge of what an action adds
-    iterations: int = 15  # crossfit: steps of value iteration
-    goals_at_once: int = 256  # goals in one chunk; bounds the memory
+    """γ of the seek and avoid values."""
+    ridge: float = 0.01
+    """Ridge of the weights; of what all actions share in crossfit."""
+    policy_iterations: int = 2
+    """lspi: LSTDQ solves, the first of them for the uniform policy."""
+    action_ridge: float = 0.3
+    """crossfit: ridge of what an action adds."""
+    trial_iterations: int = 6
+    """crossfit: steps of value iteration on each half, before the test."""
+    iterations: int = 8
+    """crossfit: further steps of value iteration on the whole batch."""
+    significance: float = 3.0
+    """crossfit: effects of actions count as far as they exceed this many standard errors."""
+    min_evidence: float = 8.0
+    """crossfit: with fewer events that the state does not foretell, control is undecided; 0 always decides."""
+    goals_at_once: int = 128
+    """Goals in one chunk of work; bounds the memory."""
 
     def __post_init__(self) -> None:
         if self.method not in ("crossfit", "lspi"):
             raise ValueError(f"method is {self.method!r}, must be 'crossfit' or 'lspi'")
         if not 0.0 <= self.discount < 1.0:
-            raise ValueError(f"discount is {self.discount}, must be in [0, 1)")
-        for name in ("projections", "policy_iterations", "iterations", "goals_at_once"):
+            raise ValueError(f"discount is {self.discount}, must be at least 0 and below 1")
+        for name in ("projections", "policy_iterations", "trial_iterations", "iterations", "goals_at_once"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}, must be at least 1")
-        if self.whole_up_to < 0:
-            raise ValueError(f"whole_up_to is {self.whole_up_to}, must be at least 0")
+        for name in ("whole_up_to", "significance", "min_evidence"):
+            if not getattr(self, name) >= 0:
+                raise ValueError(f"{name} is {getattr(self, name)}, must be at least 0")
         for name in ("ridge", "action_ridge"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} is {getattr(self, name)}, must be positive")
+
+
+class Estimator(Protocol):
+    """Values of some goals, prepared for one batch."""
+
+    def values(self, attained: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:
+        """(max V_seek, mean V_seek, mean V_avoid), each [G], from attained bool[n, G]."""
 
 
 def seek_avoid_values(
@@ -121,8 +148,6 @@ def seek_avoid_values(
     attained on the same transitions have the same values and are solved once. Goals that the batch never attains get
     NaN. `rng`, a generator or a seed, draws the projections and the folds.
     """
-    rng = np.random.default_rng(rng)
-    fold_seed = int(rng.integers(2**31))
     n = len(batch.action)
     words = (n + 63) // 64
     if attained_packed.ndim != 2 or attained_packed.shape[1] != words or attained_packed.dtype != np.uint64:
@@ -133,28 +158,48 @@ def seek_avoid_values(
     if batch.action.min() < 0 or batch.action.max() >= num_actions:
         low, high = batch.action.min(), batch.action.max()
         raise ValueError(f"actions reach from {low} to {high}, must be in [0, {num_actions})")
-    key, hits = _digest(np.ascontiguousarray(attained_packed))
-    _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
-    seek_max = np.full(len(first), np.nan)
-    seek_mean = np.full(len(first), np.nan)
-    avoid_mean = np.full(len(first), np.nan)
-    solved = np.flatnonzero(hits[first] > 0)  # the distinct columns that are attained at all
-    features, next_features = observation_features(batch.observation, batch.next_observation, settings, rng)
-    for start in range(0, len(solved), settings.goals_at_once):
-        chunk = solved[start : start + settings.goals_at_once]
-        attained = unpack_columns(attained_packed[first[chunk]], n)
-        if settings.method == "lspi":
-            values = lspi_values(
-                features, batch.action, next_features, batch.terminated, attained, num_actions,
-                settings.discount, settings.policy_iterations, settings.ridge,
-            )  # fmt: skip
-        else:
-            values = crossfit_values(
-                features, batch.action, next_features, batch.terminated, attained, num_actions,
-                settings.discount, settings.iterations, settings.ridge, settings.action_ridge, np.random.default_rng(fold_seed),
-            )  # fmt: skip
-        seek_max[chunk], seek_mean[chunk], avoid_mean[chunk] = values
-    return SeekAvoid(seek_max[inverse], seek_mean[inverse], avoid_mean[inverse], hits)
+    distinct, inverse, hits = _distinct_rows(np.ascontiguousarray(attained_packed))
+    solved = np.flatnonzero(hits[distinct] > 0)
+    columns = np.full((3, len(distinct)), np.nan)
+    if len(solved):
+        estimator = _prepare(batch, num_actions, settings, np.random.default_rng(rng))
+        for start in range(0, len(solved), settings.goals_at_once):
+            chunk = solved[start : start + settings.goals_at_once]
+            columns[:, chunk] = estimator.values(unpack_columns(attained_packed[distinct[chunk]], n))
+        # A system without a finite solution says nothing about its goal, which is then judged with optimism.
+        columns[:, ~np.isfinite(columns[:2]).all(axis=0)] = np.nan
+        columns[~np.isfinite(columns)] = np.nan
+    seek_max, seek_mean, avoid_mean = columns[:, inverse]
+    return SeekAvoid(seek_max, seek_mean, avoid_mean, hits)
+
+
+def _prepare(
+    batch: TransitionBatch, num_actions: int, settings: EstimatorSettings, rng: np.random.Generator
+) -> Estimator:
+    """The estimator of these settings, with all that goals share computed."""
+    draws = 3 if settings.method == "crossfit" else 1  # crossfit: each half and the whole have projections of their own
+    features = observation_features(
+        batch.observation, batch.next_observation, settings.projections, settings.whole_up_to, draws, rng
+    )
+    if settings.method == "lspi":
+        return LSPI(
+            features[0], batch.action, batch.terminated, num_actions,
+            settings.discount, settings.policy_iterations, settings.ridge,
+        )  # fmt: skip
+    return Crossfit(
+        features, batch.action, batch.terminated, num_actions,
+        CrossfitSettings(**{f.name: getattr(settings, f.name) for f in fields(CrossfitSettings)}),
+        rng.permutation(len(batch.action)),
+    )  # fmt: skip
+
+
+def _distinct_rows(packed: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Rows that differ, as indices [U]; for every row which of them it equals, [G]; ones in every row, [G]."""
+    key, hits = _digest(packed)
+    _, distinct, inverse = np.unique(key, return_index=True, return_inverse=True)
+    if not np.array_equal(packed[distinct[inverse]], packed):  # two different rows with one hash: compare whole rows
+        _, distinct, inverse = np.unique(packed, axis=0, return_index=True, return_inverse=True)
+    return distinct, inverse.reshape(-1), hits
 
 
 @njit(cache=True)
