@@ -7,6 +7,7 @@ composes them and turns them into JSON and back. Named values of these classes a
 from __future__ import annotations
 
 import dataclasses
+import re
 import types
 import typing
 from dataclasses import dataclass, field
@@ -91,6 +92,59 @@ class RiverSettings:
 
 
 @dataclass(frozen=True)
+class RaySettings:
+    """The Ray engine (--engine ray); the local one reads nothing of this."""
+
+    address: str = ""
+    """The cluster: auto (the one this machine belongs to) or HOST:PORT; empty starts one on this machine."""
+    workers: int = 2
+    """Processes that act."""
+    envs_per_worker: int = 0
+    """Environments of each; 0 divides actor.num_envs among the workers."""
+    shards: int = 1
+    """Processes that hold a part of replay each."""
+    synchronous: bool = False
+    """All roles in lockstep, the same result at every run; with one worker and one shard that of the local engine."""
+    windows_per_call: int = 1
+    """Windows that a worker makes for one message; more of them need fewer messages."""
+    calls_ahead: int = 2
+    """Messages a worker may have waiting, so that it never idles; each is acted with weights one version older."""
+    updates_per_call: int = 8
+    """Updates that the learner makes for one message, after which it publishes its weights."""
+    max_lag: int = 64
+    """Acting waits when learning is this many updates behind learner.replay_ratio."""
+    prefetch: int = 2
+    """Batches sampled ahead of the learner."""
+    backlog: int = 500_000
+    """Transitions that may wait to be counted by the proto-goal evaluator; then acting waits."""
+    backup_seconds: float = 30.0
+    """Between two copies of the learner's state; what it learned since is lost when it dies."""
+    connect_seconds: float = 20.0
+    """How long to wait for a cluster to answer."""
+    answer_seconds: float = 300.0
+    """A process that does not start or answer for so long counts as dead."""
+    worker_cpus: float = 1.0
+    """CPUs that a worker reserves."""
+    learner_cpus: float = 1.0
+    """CPUs that the learner reserves."""
+    learner_gpus: float = 0.0
+    """GPUs that the learner reserves."""
+    shard_cpus: float = 1.0
+    """CPUs that a part of replay reserves."""
+    pge_cpus: float = 1.0
+    """CPUs that the proto-goal evaluator reserves."""
+    evaluator_cpus: float = 1.0
+    """CPUs that the evaluator of the task reserves."""
+
+    def __post_init__(self) -> None:
+        check_at_least(self, workers=1, envs_per_worker=0, shards=1, windows_per_call=1, calls_ahead=1, updates_per_call=1,
+                       max_lag=1, prefetch=0, backlog=1, backup_seconds=0, connect_seconds=1, answer_seconds=1,
+                       worker_cpus=0, learner_cpus=0, learner_gpus=0, shard_cpus=0, pge_cpus=0, evaluator_cpus=0)
+        if self.address not in ("", "auto") and not re.fullmatch(r"[^\s:/]+:[0-9]+", self.address):
+            raise ValueError(f"address must be auto or HOST:PORT, got {self.address!r}")
+
+
+@dataclass(frozen=True)
 class DeepConfig:
     """A run of the deep agent."""
 
@@ -118,6 +172,8 @@ class DeepConfig:
     """Everything random follows from it."""
     threads: int = 2
     """2: acting and learning at the same time, each on its own core, with the same result at every run. 1: in turn."""
+    ray: RaySettings = field(default_factory=RaySettings)
+    """The Ray engine."""
 
     def __post_init__(self) -> None:
         check_at_least(self, refresh_every=1, steps=1, seed=0, threads=1)

@@ -8,7 +8,7 @@ pursued, but no goal's reward: attainment is computed from the bits when a batch
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -18,6 +18,9 @@ from numpy.typing import NDArray
 from protogoal.envs.vector import PAD, ArraySpec, BatchStep, Observation
 
 Array = NDArray[Any]
+
+PER_SEGMENT = frozenset({"previous_action", "previous_reward", "core"})
+"""Arrays without a time axis."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,15 @@ class Segments:
         rest = {name: array for name, array in arrays.items() if not name.startswith(prefix)}
         return Segments(observation=observation, **rest)
 
+    @staticmethod
+    def join(parts: Sequence[Segments]) -> Segments:
+        """Segments of several sources, side by side along N."""
+        if len(parts) == 1:
+            return parts[0]
+        arrays = [part.arrays() for part in parts]
+        axis = {name: 0 if name in PER_SEGMENT else 1 for name in arrays[0]}
+        return Segments.from_arrays({name: np.concatenate([a[name] for a in arrays], axis[name]) for name in axis})
+
     def map(self, function: Callable[[str, Array], Array]) -> Segments:
         """The same segments with every array replaced by function(name, array)."""
         return Segments.from_arrays({name: function(name, array) for name, array in self.arrays().items()})
@@ -75,8 +87,7 @@ class Segments:
     def last(self, steps: int) -> Segments:
         """Only the last `steps` transitions (what is new in overlapping windows); the core's state is then unknown."""
         skip = self.steps - steps
-        per_segment = {"previous_action", "previous_reward", "core"}
-        cut = self.map(lambda name, array: array if name in per_segment else array[skip:])
+        cut = self.map(lambda name, array: array if name in PER_SEGMENT else array[skip:])
         if skip:
             cut = replace(cut, previous_action=self.action[skip - 1], previous_reward=self.reward[skip - 1])
         return cut

@@ -166,6 +166,8 @@ class BagOfWords(ProtoGoalSpace):
         super().__init__(capacity, key)
         self.vocabulary: dict[str, int] = {}
         self.overflow = 0
+        self.agree: Callable[[list[str]], Sequence[str]] | None = None
+        """Where several processes read: takes new words and returns the vocabulary that all of them share, in order."""
 
     def _bits(self, s: Any, a: Any, s_next: Any) -> Bits:
         return self.bits_from_text(s_next)
@@ -184,7 +186,12 @@ class BagOfWords(ProtoGoalSpace):
         if isinstance(text, bytes):
             text = text.split(b"\0", 1)[0].decode("latin-1")
         indices = []
-        for word in self.WORD.findall(text.lower()):
+        words = self.WORD.findall(text.lower())
+        if self.agree is not None and len(self.vocabulary) < self.size:
+            new = [word for word in words if word not in self.vocabulary]
+            if new:
+                self.vocabulary = {word: i for i, word in enumerate(self.agree(new))}
+        for word in words:
             i = self.vocabulary.get(word)
             if i is None:
                 if len(self.vocabulary) >= self.size:
