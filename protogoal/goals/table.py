@@ -174,10 +174,14 @@ class GoalTable:
         if not np.isfinite(rewards).all():
             raise ValueError("rewards must be finite numbers, got NaN or infinity")
         self.transitions += len(array)
-        columns = pack_columns(array)
-        _count_goals(columns, self._members[: self.size], self._count)
-        for t in np.flatnonzero(rewards):
-            self._reward_sum[: self.size][self.attained(array[t : t + 1])[0]] += rewards[t]
+        if self.size == self.num_bits:  # no conjunctions: counting columns is enough
+            self._count[: self.size] += np.count_nonzero(array, axis=0)
+        else:
+            _count_goals(pack_columns(array), self._members[: self.size], self._count)
+        rewarded = np.flatnonzero(rewards)
+        for start in range(0, len(rewarded), 64):  # a few at a time: [64, G] bounds the memory where rewards are dense
+            some = rewarded[start : start + 64]
+            self._reward_sum[: self.size] += rewards[some] @ self.attained(array[some])
 
     def record_pursuits(self, goals: ArrayLike, success: ArrayLike) -> None:
         """Outcomes of finished pursuits, in order; ids [n] and bool [n]. TASK entries are passed over."""

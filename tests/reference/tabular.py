@@ -48,6 +48,7 @@ def proto_goal(tables, bits, settings, evaluator, rng, steps):
     avoid = np.zeros_like(seek)
     visits = np.zeros(num_states, int)
     b = bits.astype(float)
+    seen, rewards = [], []  # since the last end of an episode
     s, goal, since_refresh = None, None, 0
     for _ in range(steps):
         if s is None:
@@ -72,7 +73,8 @@ def proto_goal(tables, bits, settings, evaluator, rng, steps):
         q[s, a] += settings.learning_rate * (target - q[s, a])
         learn_goals(seek, avoid, s, a, s_next, b[s_next], terminated, settings.learning_rate, settings.discount)
         visits[s] += 1
-        evaluator.observe(bits[s_next][None], np.array([r]))
+        seen.append(s_next)
+        rewards.append(r)
         s, t, pursued, since_refresh = s_next, t + 1, pursued + 1, since_refresh + 1
         attained = goal != TASK and bits[s, goal]
         episode_over = terminated or t == tables.time_limit
@@ -80,5 +82,8 @@ def proto_goal(tables, bits, settings, evaluator, rng, steps):
             evaluator.record_pursuit(goal, attained)
             goal = None
         if episode_over:
-            s = None
+            evaluator.observe(bits[seen], np.array(rewards))
+            s, seen, rewards = None, [], []
+    if seen:
+        evaluator.observe(bits[seen], np.array(rewards))
     return q, seek, avoid
