@@ -20,6 +20,8 @@ from protogoal.agents.proto_r2d2 import ProtoR2D2
 from protogoal.agents.r2d2 import R2D2
 from protogoal.config import DeepConfig
 from protogoal.deep.act import Evaluation, Experience, evaluate
+from protogoal.deep.network import QNetwork
+from protogoal.goals.spaces import ProtoGoalSpace
 from protogoal.record.store import Store
 from protogoal.run.environments import make_batch_env
 from protogoal.run.limits import check_memory
@@ -95,7 +97,7 @@ class LocalSession:
 
     def _evaluate(self, store: Store, episodes: int) -> Evaluation:
         with self.log.timing("evaluate"):
-            result = self._play_episodes(episodes, self._evaluations)
+            result = play_episodes(self.config, self.agent.network, episodes, self._evaluations, self.space)
         store.evaluation(self.step, result.episodes, result.successes, result.mean_return)
         store.metrics(self.step, {"success": result.success_rate, "episode_length": result.mean_length})
         store.metrics(self.step, self.log.metrics(self.step))
@@ -104,16 +106,9 @@ class LocalSession:
         self.log.facts["success"] = result.success_rate
         return result
 
-    def _play_episodes(self, episodes: int, rng: np.random.Generator) -> Evaluation:
-        env, _ = make_batch_env(self.config.env, min(episodes, 32), self.space)
-        try:
-            return evaluate(self.agent.network, env, episodes, self.config.evaluation.epsilon, rng)
-        finally:
-            env.close()
-
     def evaluate(self, episodes: int, seed: int) -> int:
         """Episodes for the task: how many succeeded."""
-        return self._play_episodes(episodes, np.random.default_rng(seed)).successes
+        return play_episodes(self.config, self.agent.network, episodes, np.random.default_rng(seed), self.space).successes
 
     def close(self) -> None:
         self.env.close()
@@ -139,6 +134,17 @@ class LocalSession:
         self.log.load_state_dict(state["log"])
         if not self.agent.actor.was_restored:
             self._event("the environments cannot be saved: all episodes begin afresh")
+
+
+def play_episodes(
+    config: DeepConfig, network: QNetwork, episodes: int, rng: np.random.Generator, space: ProtoGoalSpace | None = None
+) -> Evaluation:
+    """Episodes for the task on environments of their own; `space` is one to share, as in `make_batch_env`."""
+    env, _ = make_batch_env(config.env, min(episodes, 32), space)
+    try:
+        return evaluate(network, env, episodes, config.evaluation.epsilon, rng)
+    finally:
+        env.close()
 
 
 def _columns(experience: Experience) -> tuple[Any, Any, Any]:
