@@ -66,7 +66,7 @@ def layout(runs: Runs) -> html.Div:
 
 
 def graph(element_id: Any, height: int | None = 300, **more: Any) -> dcc.Graph:
-    """An empty figure with the page's settings."""
+    """A figure with the page's settings. None is on the page before there is something to draw: plotly is not quick."""
     style = {"height": f"{height}px"} if height else {}
     config: Any = {"displaylogo": False, "responsive": True, "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"]}
     return dcc.Graph(id=element_id, style=style, config=config, **more)
@@ -81,14 +81,15 @@ def _overview() -> list[Any]:
                            className="chips", inline=True),
         ], className="controls"),
         html.Div([
-            html.Figure([html.Figcaption("Success of the evaluator, with its 95 % interval"), graph("success")]),
+            html.Figure([html.Figcaption("Success of the evaluator, with its 95 % interval"),
+                         html.Div(id="success-box", className="box")]),
             html.Div(id="funnels", className="columns"),
         ], id="curves", className="columns"),
         html.Div([
             html.Figure([
                 html.Div([html.Label("Any other number", htmlFor="metric"),
                           dcc.Dropdown(id="metric", clearable=False, className="metric")], className="controls"),
-                graph("metric-figure", 240)]),
+                html.Div(id="metric-box", className="box small")]),
             html.Div([html.H2("Events"), html.Div(id="events")], className="panel"),
         ], className="columns"),
     ]

@@ -32,7 +32,7 @@ def register(app: Dash, runs: Runs) -> None:
         return no_update if now == before else now
 
     @app.callback(
-        Output("tiles", "children"), Output("success", "figure"), Output("funnels", "children"), Output("events", "children"),
+        Output("tiles", "children"), Output("success-box", "children"), Output("funnels", "children"), Output("events", "children"),
         Output("metric", "options"), Output("curves", "className"), Input("pulse", "data"), Input("runs", "value"),
         Input("x", "value"), Input("theme", "data"), Input("tab", "value"))
     def show_overview(_: list[int], chosen: list[int], x: str, theme_name: str, tab: str) -> Any:
@@ -66,7 +66,8 @@ def register(app: Dash, runs: Runs) -> None:
             tiles.append(html.P("Choose a run above.", className="empty"))
         side_by_side = "columns" if len(chosen or []) < 2 else "columns stacked"
         told_or_nothing = events or html.P("Nothing yet.", className="empty")
-        return tiles, plots.success(curves, x, look), funnels, told_or_nothing, names, side_by_side
+        drawn = graph("success", figure=plots.success(curves, x, look))
+        return tiles, drawn, funnels, told_or_nothing, names, side_by_side
 
     @app.callback(Output("metric", "value"), Input("metric", "options"), State("metric", "value"))
     def choose_metric(names: list[str] | None, before: str | None) -> Any:
@@ -74,7 +75,7 @@ def register(app: Dash, runs: Runs) -> None:
             return no_update
         return next((name for name in ("loss", "return", "speed") if name in names), names[0])
 
-    @app.callback(Output("metric-figure", "figure"), Input("pulse", "data"), Input("runs", "value"), Input("metric", "value"),
+    @app.callback(Output("metric-box", "children"), Input("pulse", "data"), Input("runs", "value"), Input("metric", "value"),
                   Input("x", "value"), Input("theme", "data"), State("tab", "value"))
     def show_metric(_: list[int], chosen: list[int], name: str | None, x: str, theme_name: str, tab: str) -> Any:
         if tab != "overview" or name is None:
@@ -86,7 +87,7 @@ def register(app: Dash, runs: Runs) -> None:
                     curves.append((runs.labels[index], look.run(index), queries.metric_curve(reader, name)))
             except ValueError:
                 continue  # the tiles say so
-        return plots.metric(curves, name, x, look)
+        return graph("metric-figure", 240, figure=plots.metric(curves, name, x, look))
 
 
 def trouble(label: str, error: ValueError) -> html.Div:

@@ -1,6 +1,7 @@
 // What happens in the browser alone: the theme, the tabs, and playing the slider.
 (function () {
   const KEY = "protogoal-theme";
+  let shown = null;
   function remembered() {
     try { return localStorage.getItem(KEY); } catch (error) { return null; }
   }
@@ -21,8 +22,9 @@
         return theme;
       },
       show_tab: function (tab) {
-        // Figures drawn while hidden have no width; plotly measures again on a resize.
-        setTimeout(function () { window.dispatchEvent(new Event("resize")); }, 30);
+        // Figures drawn for another width measure again on a resize.
+        if (shown) setTimeout(function () { window.dispatchEvent(new Event("resize")); }, 30);
+        shown = tab;
         return ["overview", "goals", "pictures", "behaviour"].map(function (part) { return part !== tab; });
       },
       play: function (clicks, ticks, value, end, stopped) {

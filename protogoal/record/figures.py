@@ -1,0 +1,181 @@
+"""The figures of a report, drawn by matplotlib: success, the funnel, every metric, maps of cells, lists of bits.
+
+Each function takes what record/queries.py answers and returns a matplotlib Figure. `as_svg` makes it a part of an HTML
+page that follows the page's colours; `as_png` a file for a paper. No global state: pyplot is not used.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import Any
+
+import numpy as np
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.colors import ListedColormap, LogNorm, Normalize
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, PercentFormatter
+
+from protogoal.record import words
+from protogoal.record.measures import Measure
+from protogoal.record.palette import BLUE, GREEN, LIGHT, RUNS, VERDICT, VERMILLION
+from protogoal.record.queries import Curve
+from protogoal.record.schema import FUNNEL
+
+_DASHES: dict[str, Any] = {"declared": ":", "observed": "--", "reachable": "-.", "controllable": "-", "offered": (0, (6, 2)),
+                           "mastered": "-"}
+_STYLE: Any = {
+    "font.size": 9.0, "font.family": "sans-serif", "axes.spines.top": False, "axes.spines.right": False,
+    "axes.grid": True, "grid.alpha": 0.25, "legend.frameon": False, "svg.fonttype": "none", "svg.hashsalt": "protogoal",
+    "text.parse_math": False,
+}
+# Ink that stands for "the text colour of the page" in an SVG; no palette has it.
+_INK = "#010203"
+
+
+def success_figure(curves: list[tuple[str, Curve]]) -> Figure:
+    """The evaluator's success with its 95 % interval, one line a run."""
+    figure, axes = _axes(6.4, 3.0)
+    for index, (label, curve) in enumerate(curves):
+        colour = RUNS[index % len(RUNS)]
+        axes.fill_between(curve["step"], curve["low"], curve["high"], color=colour, alpha=0.2, linewidth=0)
+        axes.plot(curve["step"], curve["success"], color=colour, label=_plain(label), linewidth=1.6)
+    axes.set_ylim(-0.02, 1.02)
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+    axes.set_ylabel("success of the evaluator")
+    _finish(axes, legend=len(curves) > 1)
+    return figure
+
+
+def funnel_figure(curve: Curve) -> Figure:
+    """Goals in each stage over time."""
+    figure, axes = _axes(6.4, 3.0)
+    for stage in FUNNEL:
+        axes.plot(curve["step"], np.where(curve[stage] > 0, curve[stage], np.nan), label=stage, linewidth=1.6,
+                  color=LIGHT.stages[stage], linestyle=_DASHES[stage])
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: words.short(value)))
+    axes.set_ylabel("goals")
+    _finish(axes, legend=True)
+    return figure
+
+
+def metrics_figure(curves: dict[str, list[tuple[str, Curve]]]) -> Figure:
+    """Every recorded number in a small picture of its own: metric → (run, curve)."""
+    columns = 3
+    rows = max(1, -(-len(curves) // columns))
+    with rc_context(_STYLE):
+        figure = Figure(figsize=(9.6, 1.9 * rows), layout="constrained")
+        grid = figure.subplots(rows, columns, squeeze=False)
+    for axes, (name, runs) in zip(grid.flat, curves.items(), strict=False):
+        for index, (_, curve) in enumerate(runs):
+            axes.plot(curve["step"], curve["value"], linewidth=1.1, color=RUNS[index % len(RUNS)])
+        axes.set_title(_plain(name), fontsize=9)
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: words.short(value)))
+        axes.tick_params(labelsize=7)
+    for axes in list(grid.flat)[len(curves):]:
+        axes.set_visible(False)
+    return figure
+
+
+def maps_figure(kinds: list[tuple[str, Curve]], measure: Measure) -> Figure:
+    """One map of cells for each kind of thing, all on one scale."""
+    columns = min(4, len(kinds))
+    rows = -(-len(kinds) // columns)
+    shape = [(int(np.nanmax(g["row"])) + 1, int(np.nanmax(g["col"])) + 1) for _, g in kinds]
+    height = 2.3 * max(r / c for r, c in shape) + 0.3
+    with rc_context({**_STYLE, "axes.grid": False, "axes.spines.top": True, "axes.spines.right": True}):
+        figure = Figure(figsize=(2.4 * columns + 1.2, height * rows), layout="constrained")
+        grid = figure.subplots(rows, columns, squeeze=False)
+    values = [measure.of(goals) for _, goals in kinds]
+    top = max([1.0, *(float(np.nanmax(value, initial=0.0)) for value in values)])
+    colours, norm = _scale(measure, top)
+    image = None
+    for axes, (kind, goals), (num_rows, num_cols), value in zip(grid.flat, kinds, shape, values, strict=False):
+        cells = np.full((num_rows, num_cols), np.nan)
+        cells[goals["row"].astype(int), goals["col"].astype(int)] = value
+        image = axes.imshow(cells, cmap=colours, norm=norm)
+        axes.set_title(_plain(kind), fontsize=9)
+        axes.set_xticks([])
+        axes.set_yticks([])
+    for axes in list(grid.flat)[len(kinds):]:
+        axes.set_visible(False)
+    if image is not None:
+        bar = figure.colorbar(image, ax=list(grid.flat), shrink=0.8, pad=0.02)
+        if measure.key == "verdict":
+            bar.set_ticks(range(5), labels=[words.VERDICTS[v] for v in range(5)])
+        else:
+            bar.set_label(measure.title)
+    return figure
+
+
+def bars_figure(kind: str, goals: Curve, most: int = 30) -> Figure:
+    """Bits without a place: the most counted ones, coloured by verdict."""
+    order = np.argsort(-goals["count"], kind="stable")[:most][::-1]
+    with rc_context(_STYLE):
+        figure = Figure(figsize=(6.4, 0.8 + 0.19 * len(order)), layout="constrained")
+        axes = figure.subplots()
+    verdicts = goals["verdict"][order].astype(int)
+    axes.barh(range(len(order)), np.maximum(goals["count"][order], 0.5), color=[VERDICT[v] for v in verdicts])
+    names = [str(goals["name"][i]).removeprefix(f"{kind}: ") for i in order]
+    axes.set_yticks(range(len(order)), labels=[_plain(f"{name} · {words.VERDICTS[v]}")
+                                               for name, v in zip(names, verdicts.tolist(), strict=True)], fontsize=7)
+    axes.set_xscale("log")
+    axes.set_xlabel("count")
+    return figure
+
+
+def as_svg(figure: Figure) -> str:
+    """The figure as SVG inside HTML, its ink that of the page around it."""
+    buffer = io.StringIO()
+    with rc_context(_STYLE):
+        for text in figure.findobj(match=lambda artist: hasattr(artist, "set_color") and type(artist).__name__ == "Text"):
+            text.set_color(_INK)  # type: ignore[attr-defined]
+        for axes in figure.axes:
+            axes.tick_params(colors=_INK, which="both")
+            for spine in axes.spines.values():
+                spine.set_color(_INK)
+        FigureCanvasSVG(figure).print_svg(buffer, metadata={"Date": None, "Creator": None})
+    svg = buffer.getvalue()
+    svg = svg[svg.index("<svg"):].replace(_INK, "currentColor")
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    for colour in (BLUE, GREEN, VERMILLION):  # the page may lighten these on a dark ground
+        svg = svg.replace(f": {colour}", f": var(--c{colour[1:]}, {colour})")
+    return svg.replace("fill: #ffffff", "fill: none")  # the white ground of the figure and of each axes
+
+
+def as_png(figure: Figure, dots_per_inch: int = 150) -> bytes:
+    """The figure on white."""
+    buffer = io.BytesIO()
+    figure.set_dpi(dots_per_inch)
+    FigureCanvasAgg(figure).print_png(buffer, metadata={"Software": None})
+    return buffer.getvalue()
+
+
+def _axes(width: float, height: float) -> tuple[Figure, Axes]:
+    with rc_context(_STYLE):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        return figure, figure.subplots()
+
+
+def _finish(axes: Axes, legend: bool) -> None:
+    axes.set_xlabel("environment steps")
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: words.short(value)))
+    if legend:
+        axes.legend(fontsize=8, ncols=3, frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0))
+
+
+def _scale(measure: Measure, top: float) -> tuple[ListedColormap | str, Normalize]:
+    if measure.key == "verdict":
+        return ListedColormap([LIGHT.line, *(VERDICT[v] for v in range(1, 5))]), Normalize(-0.5, 4.5)
+    if measure.logarithmic:
+        return "cividis", LogNorm(1.0, max(2.0, top))
+    return "cividis", Normalize(measure.low, measure.high)
+
+
+def _plain(text: str) -> str:
+    """matplotlib hides labels that begin with an underscore."""
+    return text if not text.startswith("_") else " " + text

@@ -1,0 +1,100 @@
+"""What a report carries with it besides its figures: the goals, how the maps changed, and clips, as JSON.
+
+Bounded, so that a report of 100,000 goals is still a page: `ROWS` goals, `STORIES` of them with their history, `FRAMES`
+moments of the maps, `CELLS` cells. The CSV files beside the report have all goals. Called by record/report.py.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import numpy as np
+
+from protogoal.record import queries, words
+from protogoal.record.goal_page import goal_page
+from protogoal.record.queries import Curve
+from protogoal.record.reader import StoreReader
+from protogoal.record.run_facts import RunFacts
+
+ROWS = 1_000
+STORIES = 300
+POINTS = 40  # of one goal's history
+FRAMES = 24
+CELLS = 6_000
+LISTED = 300  # bits without a place, of one kind
+CLIP_BYTES = 6_000_000  # of all clips of a run
+CLIPS = 2  # of each kind and end
+
+
+def goal_rows(reader: StoreReader, facts: RunFacts) -> list[dict[str, Any]]:
+    """The most counted goals, as the table shows them, with their story in words."""
+    rows, _ = goal_page(reader, facts, limit=ROWS)
+    told = []
+    for index, row in enumerate(rows):
+        history = queries.goal_history(reader, row["id"]) if index < STORIES else None
+        told.append({
+            "id": row["id"], "name": row["name"], "kind": row["kind"], "count": row["count"],
+            "success": words.success_of(row), "seek": _rounded(row["seek_max"]), "avoid": _rounded(row["avoid_mean"]),
+            "verdict": row["verdict"], "margin": _rounded(row["margin"]), "bucket": row["bucket"], "age": row["age"],
+            "mastered": row["mastered"], "offered": row["offered"], "parents": [parent for parent, _ in row["parents"]],
+            "why": words.why(row, facts, history), "history": None if history is None else _thinned(history)})
+    return told
+
+
+def pictures(reader: StoreReader) -> dict[str, Any]:
+    """The state of every single-bit goal at up to FRAMES moments: steps, and for each kind its places and numbers."""
+    steps = queries.refresh_steps(reader)
+    if not len(steps):
+        return {"steps": [], "kinds": []}
+    chosen = np.unique(steps[np.linspace(0, len(steps) - 1, FRAMES).round().astype(int)])
+    told: list[dict[str, Any]] = []
+    cells = left_out = 0
+    for kind in queries.kinds(reader):
+        placed = bool(kind["rows"])
+        if cells + kind["goals"] > CELLS and told:
+            left_out += 1
+            continue
+        cells += min(kind["goals"], CELLS if placed else LISTED)
+        moments = [queries.goals_at(reader, kind["kind"], None if step == chosen[-1] else int(step)) for step in chosen]
+        last = moments[-1]
+        keep = np.argsort(-last["count"], kind="stable")[: CELLS if placed else LISTED]
+        told.append({
+            "kind": kind["kind"], "rows": kind["rows"], "cols": kind["cols"], "total": kind["goals"],
+            "names": [str(last["name"][i]) for i in keep], "ids": _whole(last["id"][keep]),
+            "row": _whole(last["row"][keep]), "col": _whole(last["col"][keep]),
+            "verdict": [_whole(m["verdict"][keep]) for m in moments], "count": [_whole(m["count"][keep]) for m in moments],
+            "success": [_whole(np.where(m["pursuits"] > 0, 100 * m["success"], np.nan)[keep]) for m in moments]})
+    return {"steps": chosen.tolist(), "kinds": told, "left_out": left_out}
+
+
+def clips(reader: StoreReader) -> list[dict[str, Any]]:
+    """A few clips of each kind, won and failed, as data URLs."""
+    found: list[dict[str, Any]] = []
+    spent = 0
+    for kind in ("evaluator", "pursuit"):
+        for success in (True, False):
+            for clip in queries.clips(reader, kind, success, CLIPS):
+                spent += clip["bytes"]
+                gif = queries.clip_gif(reader, clip["id"]) if spent <= CLIP_BYTES else None
+                if gif is not None:
+                    found.append({**clip, "url": "data:image/gif;base64," + base64.b64encode(gif).decode()})
+    return found
+
+
+def _rounded(number: float | None) -> float | None:
+    return None if number is None else round(number, 3)
+
+
+def _whole(values: Any) -> list[int | None]:
+    return [None if v != v else round(v) for v in np.asarray(values, np.float64).tolist()]
+
+
+def _thinned(history: Curve) -> dict[str, list[float | None]]:
+    size = len(history["step"])
+    keep = np.unique(np.linspace(0, size - 1, min(size, POINTS)).round().astype(int)) if size else np.empty(0, int)
+    control = history["seek_mean"] + history["avoid_mean"]
+    success = np.where(history["pursuits"] > 0, history["success"], np.nan)
+    columns = {"step": history["step"], "seek": history["seek_max"], "control": control, "success": success,
+               "verdict": history["verdict"]}
+    return {name: [None if v != v else round(v, 3) for v in column[keep].tolist()] for name, column in columns.items()}
