@@ -6,6 +6,7 @@ Compared object for object with the compiled engine. It shares nothing with that
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from itertools import product
 
 from protogoal.envs.baba.levels import Level
@@ -45,6 +46,7 @@ class Thing:
         return self.row, self.column
 
 
+@cache
 def read_sentence(words: tuple[str, ...]) -> set[tuple[bool, str, bool, str]]:
     """The rules in one line of words without stacks: (subject negated, subject, target negated, target)."""
     types = [word_type(word) for word in words]
@@ -100,6 +102,7 @@ class SlowGame:
             row, column = divmod(int(cell), level.width)
             self.slots[slot] = Thing(slot, level.kinds[kind], row, column, directions[face])
         self.won = False
+        self.words: dict[tuple[int, int], set[str]] | None = None  # as last read
         self.read_rules()
         self.transform()
         self.read_rules()
@@ -109,7 +112,7 @@ class SlowGame:
         return [thing for thing in self.slots if thing is not None]
 
     def at(self, place: tuple[int, int]) -> list[Thing]:
-        return [thing for thing in self.things if thing.place == place]
+        return [thing for thing in self.slots if thing is not None and (thing.row, thing.column) == place]
 
     def remove(self, thing: Thing) -> None:
         thing.alive = False
@@ -118,19 +121,23 @@ class SlowGame:
     # Rules
 
     def read_rules(self) -> None:
+        words: dict[tuple[int, int], set[str]] = {}
+        for thing in self.things:
+            if thing.is_word:
+                words.setdefault(thing.place, set()).add(thing.name)
+        if words == self.words:
+            return
+        self.words = words
         rules = set()
-        lines = [[(r, c) for c in range(self.level.width)] for r in range(self.level.height)]
-        lines += [[(r, c) for r in range(self.level.height)] for c in range(self.level.width)]
-        for line in lines:
-            run: list[list[str]] = []
-            for place in [*line, None]:
-                words = sorted({t.name for t in self.at(place) if t.is_word}) if place else []
-                if words and not self.level.terrain[place]:
-                    run.append(words)
-                elif run:
+        for down, right in ((0, 1), (1, 0)):
+            for row, column in words:
+                if (row - down, column - right) not in words:  # a run of words begins here
+                    run = []
+                    while (row, column) in words:
+                        run.append(words[row, column])
+                        row, column = row + down, column + right
                     for reading in product(*run):
                         rules |= read_sentence(reading)
-                    run = []
         nouns = [name.upper() for name in self.object_names]
         asserted: set[tuple[str, str]] = set()
         cancelled: set[tuple[str, str]] = set()
@@ -140,9 +147,12 @@ class SlowGame:
         self.rules = asserted - cancelled
         self.destroyed = {noun for noun in nouns if (noun, noun) in cancelled} | (
             {"TEXT"} if ("TEXT", "TEXT") in cancelled else set())
+        self.qualities = {name: {target for noun, target in self.rules if noun == name.upper()} for name in self.object_names}
+        of_text = {target for noun, target in self.rules if noun == "TEXT"} | {"PUSH"}
+        self.qualities |= {name: of_text for name in self.level.kinds if name.isupper()}
 
     def has(self, thing: Thing, quality: str) -> bool:
-        return (thing.noun, quality) in self.rules or (thing.is_word and quality == "PUSH")
+        return quality in self.qualities[thing.name]
 
     def same_level(self, a: Thing, b: Thing) -> bool:
         return self.has(a, "FLOAT") == self.has(b, "FLOAT")
@@ -264,7 +274,7 @@ class SlowGame:
     def transform(self) -> None:
         nouns = [name.upper() for name in self.object_names] + ["TEXT"]
         for thing in self.things:
-            targets = [noun for noun in nouns if (thing.noun, noun) in self.rules]
+            targets = [noun for noun in nouns if noun in self.qualities[thing.name]]
             if thing.noun in targets:
                 continue
             if not targets:
@@ -312,10 +322,11 @@ class SlowGame:
             self.take(yous, turns_round=False, shifting=False)
         self.take([t for t in self.things if self.has(t, "MOVE")], turns_round=True, shifting=False)
         faces = {}
+        belts = [t for t in self.things if self.has(t, "SHIFT")]
         for thing in self.things:
-            belts = [o for o in self.at(thing.place) if o is not thing and self.has(o, "SHIFT") and self.same_level(thing, o)]
-            if belts:
-                faces[thing] = belts[0].face
+            under = [o for o in belts if o is not thing and o.place == thing.place and self.same_level(thing, o)]
+            if under:
+                faces[thing] = under[0].face
         for thing, face in faces.items():
             thing.face = face
         self.take(list(faces), turns_round=False, shifting=True)

@@ -11,8 +11,9 @@ Satisfies `protogoal.envs.vector.BatchEnv`, which the actor drives.
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,7 +22,9 @@ from protogoal.envs.baba.levels import TERRAIN, Level, load_level
 from protogoal.envs.baba.movement import Scratch
 from protogoal.envs.baba.rules import AND, DEAD, IS, NO_WORD, NOT, NOUN, PROPERTIES, PROPERTY, TEXT_NOUN
 from protogoal.envs.vector import ArraySpec, BatchStep, Observation
-from protogoal.goals.spaces import ObjectGrid
+
+if TYPE_CHECKING:
+    from protogoal.goals.spaces import ObjectGrid
 
 NUM_ACTIONS = 5
 ACTIONS = ("up", "down", "left", "right", "no-op")
@@ -110,7 +113,6 @@ class BabaBatch:
         self.num_bits = len(self.plane_names) * self.num_cells
         terrain = np.flatnonzero(level.terrain) + len(level.kinds) * self.num_cells if terrain_plane else np.empty(0, int)
         self.max_active = level.capacity + len(terrain)
-        self.space = ObjectGrid(self.plane_names, level.height, level.width)
         self._tables = tables(level)
         self._scratch = _scratch(level)
         self._start, self._start_views = _games(level, 1), self._views(1, terrain)
@@ -137,6 +139,13 @@ class BabaBatch:
         self._step = BatchStep(self._observation, self.active, self._final_observation, self.final_active, self.reward,
                                self.terminated, self.truncated)
         self.reset(seed)
+
+    @cached_property
+    def space(self) -> ObjectGrid:
+        """The proto-goal space: names ("FLAG at (8,0)" = row 8, column 0), kinds and cells of the bits."""
+        from protogoal.goals.spaces import ObjectGrid  # here, since playing needs nothing of the evaluator
+
+        return ObjectGrid(self.plane_names, self.level.height, self.level.width)
 
     def _views(self, num_envs: int, terrain: np.ndarray) -> engine.Views:
         """Empty planes but for the terrain, whose bits stand after the objects' in `active`."""
