@@ -13,7 +13,8 @@ VERMILLION, PURPLE, YELLOW, GREY = "#d55e00", "#cc79a7", "#f0e442", "#8c939c"
 
 RUNS = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILLION)  # in the order of the runs
 RUNS_ON_DARK = (SKY, ORANGE, "#2fc79a", PURPLE, "#4f9be0", "#f07d2e")
-VERDICT = {0: GREY, 1: VERMILLION, 2: PURPLE, 3: SKY, 4: GREEN}
+PALE = "#c9ced6"
+VERDICT = {0: PALE, 1: VERMILLION, 2: PURPLE, 3: SKY, 4: GREEN}
 STAGE = {"declared": GREY, "observed": SKY, "reachable": BLUE, "controllable": GREEN, "offered": ORANGE,
          "mastered": VERMILLION}
 STAGE_ON_DARK = {**STAGE, "reachable": "#4f9be0", "controllable": "#2fc79a", "mastered": "#f07d2e"}
