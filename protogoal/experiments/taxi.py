@@ -270,8 +270,9 @@ def _found(s: Summary) -> str:
 
 
 def _describe(command: str, seconds: float, out: Path) -> None:
-    """README.md and report.html: figures, table, interval, command, commit."""
+    """README.md and report.html: figures, table, interval, command, commit; a hand-written notes.md beside them is included."""
     s, table = summarise(out), _table(out)
+    notes = (out / "notes.md").read_text().strip() if (out / "notes.md").exists() else ""
     findings = _findings(s)
     intervals = {agent: bootstrap(s.success[agent]) for agent in AGENTS}
     rows = [[agent, *(f"{low:.2f}–{high:.2f}" for low, high in zip(*intervals[agent], strict=True))] for agent in AGENTS]
@@ -294,7 +295,7 @@ def _describe(command: str, seconds: float, out: Path) -> None:
         "# SparseTaxi: exploration with proto-goals against ε-greedy Q-learning", "", *findings, "",
         "![learning curves](learning.png)", "", "![the goal space over training](goal_space.png)", "",
         "Success of the greedy task policy, mean over seeds:", "", *markdown(table), "", "95 % interval:", "",
-        *markdown([table[0], *rows]), "", *(f"- {fact}" for fact in facts), ""]))
+        *markdown([table[0], *rows]), "", *([notes, ""] if notes else []), *(f"- {fact}" for fact in facts), ""]))
     write_text(out / "report.html", _page(findings, [*table, *rows], facts, out))
 
 
