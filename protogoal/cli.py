@@ -17,6 +17,8 @@ from typing import Any, NoReturn
 
 from protogoal.experiments import EXPERIMENTS, experiment, redraw
 
+OWN = "own"  # stands for the preset of an environment of one's own
+
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
@@ -26,7 +28,10 @@ class _Parser(argparse.ArgumentParser):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
     try:
-        parsed, rest = _parser().parse_known_args(arguments)
+        words = list(sys.argv[1:] if arguments is None else arguments)
+        if words[:1] == ["train"] and words[1:2] and words[1].startswith("-") and {"--env", "--space"} & set(words):
+            words.insert(1, OWN)  # else the value of the first field would be read as the preset
+        parsed, rest = _parser().parse_known_args(words)
         if rest and parsed.command != "train":
             raise ValueError(f"unknown option {rest[0]} (see protogoal {parsed.command} --help)")
         return int(parsed.run_command(parsed, rest) or 0)
@@ -56,6 +61,8 @@ def _parser() -> argparse.ArgumentParser:
 
     train = command("train", _train, "train an agent; fields of the preset are options, see protogoal train PRESET --help")
     train.add_argument("preset", nargs="?", help="domain-agent, for example taxi-protogoal; protogoal envs lists them")
+    train.add_argument("--env", metavar="MODULE:FACTORY", help="an environment of your own instead of a preset")
+    train.add_argument("--space", metavar="MODULE:FUNCTION", help="its proto-goals: a function of the environment")
     train.add_argument("--run", type=Path, help="directory of the run (default: runs/PRESET-SEED)")
     train.add_argument("--engine", choices=("local", "ray"), default="local", help="one process, or Ray actors")
     train.add_argument("-h", "--help", action="store_true", help="show the preset's fields and leave")
@@ -111,24 +118,41 @@ def _envs(parsed: argparse.Namespace, _: list[str]) -> None:
 
 
 def _train(parsed: argparse.Namespace, rest: list[str]) -> int:
-    from protogoal.presets import PRESETS
+    from protogoal.presets import own_environment
 
-    if parsed.preset is None:
-        if parsed.help:
-            print("usage: protogoal train PRESET [--run DIR] [--engine local|ray] [--section.field value …]\n\npresets:")
-            print("\n".join(f"  {name}" for name in PRESETS))
-            return 0
-        raise ValueError("which preset? protogoal envs lists them")
-    if parsed.preset not in PRESETS:
-        raise ValueError(f"unknown preset {parsed.preset!r}{_nearest(parsed.preset, PRESETS)} (protogoal envs lists them all)")
-    config = _fields(parsed.preset, PRESETS[parsed.preset], ["--help"] if parsed.help else rest)
+    if parsed.env is not None or parsed.space is not None:
+        if parsed.preset != OWN:
+            raise ValueError("give a preset, or --env and --space, not both")
+        preset, default = OWN, own_environment(parsed.env or "", parsed.space or "")
+    elif parsed.preset is None:
+        if not parsed.help:
+            raise ValueError("which preset? protogoal envs lists them; or --env and --space for an environment of your own")
+        print("usage: protogoal train PRESET [--run DIR] [--engine local|ray] [--section.field value …]\n"
+              "       protogoal train --env MODULE:FACTORY --space MODULE:FUNCTION [--agent protogoal|r2d2] …\n\npresets:")
+        print("\n".join(f"  {name}" for name in _presets()))
+        return 0
+    else:
+        preset, default = parsed.preset, _presets(parsed.preset)[parsed.preset]
+    config = _fields(preset, default, ["--help"] if parsed.help else rest)
     if config is None:
         return 0
     from protogoal.run.training import train
 
-    path = parsed.run or Path("runs") / f"{parsed.preset}-{config.seed}"
-    train(path, parsed.preset, config, parsed.engine)
+    path = parsed.run or Path("runs") / f"{preset}-{config.seed}"
+    train(path, preset, config, parsed.engine)
     return 0
+
+
+def _presets(wanted: str | None = None) -> dict[str, Any]:
+    """Our presets, and those of other packages unless `wanted` is among ours; a ValueError where it is nowhere."""
+    from protogoal.presets import PRESETS, announced_presets
+
+    if wanted in PRESETS:
+        return PRESETS
+    known = PRESETS | announced_presets()
+    if wanted is not None and wanted not in known:
+        raise ValueError(f"unknown preset {wanted!r}{_nearest(wanted, known)} (protogoal envs lists them all)")
+    return known
 
 
 def _fields(preset: str, default: Any, arguments: list[str]) -> Any:

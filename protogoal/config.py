@@ -145,10 +145,27 @@ class RaySettings:
 
 
 @dataclass(frozen=True)
+class OwnSettings:
+    """An environment of your own."""
+
+    factory: str = ""
+    """module:function that makes one environment, or the id of a registered Gymnasium environment."""
+    space: str = ""
+    """module:function that takes an environment and gives its proto-goal space."""
+    max_active: int = 0
+    """Most bits that are on at once; 0 allows 64."""
+    workers: int = 0
+    """Processes that step the environments; 0 steps them in the main process."""
+
+    def __post_init__(self) -> None:
+        check_at_least(self, max_active=0, workers=0)
+
+
+@dataclass(frozen=True)
 class DeepConfig:
     """A run of the deep agent."""
 
-    env: BabaSettings | RiverSettings = field(default_factory=BabaSettings)
+    env: BabaSettings | RiverSettings | OwnSettings = field(default_factory=BabaSettings)
     """The environment."""
     agent: Literal["protogoal", "r2d2"] = "protogoal"
     """Proto-R2D2, or the same agent without goals."""

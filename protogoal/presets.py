@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from protogoal.config import BabaSettings, DeepConfig, RiverSettings, TabularConfig
+from protogoal.config import BabaSettings, DeepConfig, OwnSettings, RiverSettings, TabularConfig
 from protogoal.deep.settings import (
     ActorSettings,
     EvaluationSettings,
@@ -73,7 +73,7 @@ _RIVER = replace(
 def _deep() -> dict[str, Any]:
     presets: dict[str, Any] = {}
     for size, steps in _STEPS.items():
-        env = replace(_BABA.env, level=f"umaze-{size}")
+        env = BabaSettings(level=f"umaze-{size}", max_steps=200)
         presets[f"baba-umaze-{size}"] = replace(_BABA, env=env, steps=steps)
     for scenario in ("narrow-river", "wide-river-lava"):
         presets[f"minihack-{scenario}"] = replace(_RIVER, env=RiverSettings(scenario=scenario))  # type: ignore[arg-type]
@@ -88,9 +88,12 @@ PRESETS: dict[str, Any] = {**TABULAR, **DEEP}
 
 def at_paper_scale(config: DeepConfig) -> DeepConfig:
     """The same domain and agent with the paper's settings (Tables 1 and 2; Appendix C)."""
+    env = config.env
+    if not isinstance(env, OwnSettings):  # its time limit is its own
+        env = replace(env, max_steps=1000 if isinstance(env, BabaSettings) else 350)
     return replace(
         config,
-        env=replace(config.env, max_steps=1000 if isinstance(config.env, BabaSettings) else 350),
+        env=env,
         network=NetworkSettings(hidden=512, channels=(32, 64, 64), core="lstm", join="concat", goal_hidden=512),
         actor=ActorSettings(num_envs=128, epsilon_base=0.4, epsilon_exponent=7.0, max_pursuit_steps=0),
         replay=ReplaySettings(capacity=1_000_000, trace_length=10, burn_in=0, novelty_share=0.0),
@@ -121,3 +124,44 @@ def at_paper_scale(config: DeepConfig) -> DeepConfig:
         ),
         steps=200_000_000,
     )
+
+
+_OWN = replace(
+    _BABA,
+    env=OwnSettings(),
+    actor=ActorSettings(num_envs=32, epsilon_exponent=1.0, max_pursuit_steps=50),
+    replay=ReplaySettings(capacity=300_000, novelty_share=0.5),
+    learner=replace(_LEARNER, learning_rate=5e-4, replay_ratio=2.0),
+    refresh_every=20_000,
+    evaluation=EvaluationSettings(every=50_000, episodes=32, epsilon=0.01),
+    steps=1_000_000,
+)
+
+
+def own_environment(factory: str, space: str) -> DeepConfig:
+    """The configuration of `protogoal train --env module:factory --space module:function`."""
+    for option, name in (("--env", factory), ("--space", space)):
+        if not name:
+            raise ValueError(f"an environment of your own needs {option} module:function")
+    return replace(_OWN, env=OwnSettings(factory, space))
+
+
+def announced_presets() -> dict[str, Any]:
+    """NAME-protogoal and NAME-r2d2 of every domain that an installed package announces (see envs/own.py)."""
+    from protogoal.envs.own import announced_domains
+
+    presets: dict[str, Any] = {}
+    for name, domain in announced_domains().items():
+        config = own_environment(domain.env, domain.space)
+        for dotted, value in domain.fields.items():
+            config = _replace_field(config, dotted.split("."), value, f"domain {name}: {dotted}")
+        for agent in ("protogoal", "r2d2"):
+            presets[f"{name}-{agent}"] = replace(config, agent=agent)
+    return presets
+
+
+def _replace_field(config: Any, path: list[str], value: Any, words: str) -> Any:
+    if not hasattr(config, path[0]):
+        raise ValueError(f"{words} is not a field of the configuration")
+    inner = value if len(path) == 1 else _replace_field(getattr(config, path[0]), path[1:], value, words)
+    return replace(config, **{path[0]: inner})

@@ -19,7 +19,7 @@ class Domain:
 
 
 def domains() -> list[Domain]:
-    """All domains; nothing heavy is loaded."""
+    """All that come with protogoal; nothing heavy is loaded."""
     from protogoal.envs.baba import load_level
     from protogoal.goals.spaces import BagOfWords
 
@@ -39,9 +39,24 @@ def domains() -> list[Domain]:
 
 def catalog() -> list[dict[str, Any]]:
     """The same as JSON-able rows, with the presets of each domain."""
-    from protogoal.presets import PRESETS
+    from protogoal.presets import PRESETS, announced_presets
 
-    return [asdict(d) | {"presets": [name for name in PRESETS if name.startswith(f"{d.name}-")]} for d in domains()]
+    presets = PRESETS | announced_presets()
+    return [asdict(d) | {"presets": [name for name in presets if name.startswith(f"{d.name}-")]}
+            for d in [*domains(), *_announced()]]
+
+
+def _announced() -> list[Domain]:
+    """Domains of other packages; each is made once, to count its actions and proto-goals."""
+    from protogoal.envs.own import EnvReference, announced_domains, make_space
+
+    rows = []
+    for name, domain in announced_domains().items():
+        env = EnvReference(domain.env)()
+        rows.append(Domain(name, domain.env, int(env.action_space.n),  # type: ignore[attr-defined]
+                           domain.proto_goals, make_space(domain.space, env).size, "deep"))
+        env.close()
+    return rows
 
 
 def show() -> None:

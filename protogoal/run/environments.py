@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from protogoal.config import BabaSettings, RiverSettings
+from protogoal.config import BabaSettings, OwnSettings, RiverSettings
 from protogoal.envs.vector import BatchEnv
 from protogoal.envs.views import ActiveView
 from protogoal.goals.spaces import ProtoGoalSpace
 
 
 def make_batch_env(
-    settings: BabaSettings | RiverSettings,
+    settings: BabaSettings | RiverSettings | OwnSettings,
     num_envs: int,
     space: ProtoGoalSpace | None = None,
     on_event: Callable[[str], None] | None = None,
@@ -41,4 +41,9 @@ def make_batch_env(
             on_event=on_event,
         )
         return river, words
-    raise ValueError(f"no environment is made from {type(settings).__name__}; allowed are BabaSettings, RiverSettings")
+    if isinstance(settings, OwnSettings):
+        from protogoal.envs.own import own_batch
+
+        own = own_batch(settings.factory, settings.space, num_envs, settings.workers, settings.max_active or None, space, on_event)
+        return own, own.space
+    raise ValueError(f"no environment is made from {type(settings).__name__}; allowed are BabaSettings, RiverSettings, OwnSettings")

@@ -1,0 +1,47 @@
+"""An environment and a proto-goal space as a user would write them, to be named on the command line."""
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+from protogoal import Factor, OneHotFactors
+from protogoal.envs.own import OwnDomain
+
+CELLS = 6
+
+
+class Corridor(gymnasium.Env):
+    """Left and right; reward 1 at the right end, 20 steps."""
+
+    observation_space = spaces.MultiDiscrete([CELLS])
+    action_space = spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place, self.time = 0, 0
+        return np.array([self.place]), {}
+
+    def step(self, action):
+        self.place = int(np.clip(self.place + (1 if action else -1), 0, CELLS - 1))
+        self.time += 1
+        won = self.place == CELLS - 1
+        return np.array([self.place]), float(won), won, self.time >= 20 and not won, {}
+
+
+def make():
+    return Corridor()
+
+
+def cells(env):
+    return OneHotFactors([Factor("cell", tuple(f"cell {i}" for i in range(env.observation_space.nvec[0])))])
+
+
+def broken():
+    raise RuntimeError("no such maze")
+
+
+def nothing(*_):
+    return 3
+
+
+DOMAIN = OwnDomain("own_corridor:make", "own_corridor:cells", "6 cells", {"steps": 4_000, "actor.num_envs": 4})
