@@ -103,6 +103,7 @@ class SlowGame:
             self.slots[slot] = Thing(slot, level.kinds[kind], row, column, directions[face])
         self.won = False
         self.words: dict[tuple[int, int], set[str]] | None = None  # as last read
+        self.by_place: dict[tuple[int, int], list[Thing]] | None = None  # None after something has come or moved
         self.read_rules()
         self.transform()
         self.read_rules()
@@ -112,7 +113,11 @@ class SlowGame:
         return [thing for thing in self.slots if thing is not None]
 
     def at(self, place: tuple[int, int]) -> list[Thing]:
-        return [thing for thing in self.slots if thing is not None and (thing.row, thing.column) == place]
+        if self.by_place is None:
+            self.by_place = {}
+            for thing in self.things:
+                self.by_place.setdefault(thing.place, []).append(thing)
+        return [thing for thing in self.by_place.get(place, ()) if thing.alive]
 
     def remove(self, thing: Thing) -> None:
         thing.alive = False
@@ -222,6 +227,8 @@ class SlowGame:
 
     def take(self, movers: list[Thing], turns_round: bool, shifting: bool) -> None:
         """The game's loop: free ways, then pushers, then the blocked again; a blocked MOVE turns round."""
+        if not movers:
+            return
         self.leaving: dict[Thing, set[str]] = {}
         self.heading: dict[Thing, str] = {}
         self.granted: list[tuple[Thing, str]] = []
@@ -238,13 +245,10 @@ class SlowGame:
                 if now == 3 and turns_round:
                     mover.face = OPPOSITE[mover.face]
                 direction = mover.face
-                blocked = not self.can_go(mover, direction)
-                # A first try only tells a free way from one with something to push and one that is blocked
-                pushing = not blocked and bool(self.obstacles(mover, direction))
-                if now == 0 and self.ahead(mover, direction) and all(
-                        self.has(o, "PUSH") for o in self.obstacles(mover, direction)) and self.obstacles(mover, direction):
-                    stage[mover] = 1
-                elif blocked:
+                obstacles = self.obstacles(mover, direction) if self.ahead(mover, direction) else []
+                if now == 0 and obstacles and all(self.has(o, "PUSH") for o in obstacles):
+                    stage[mover] = 1  # pushers wait until those with a free way have gone
+                elif not self.can_go(mover, direction):
                     if now < 2:
                         stage[mover] = 2
                     elif now == 2:
@@ -256,7 +260,7 @@ class SlowGame:
                             self.remove(mover)
                         del stage[mover]
                 else:
-                    if pushing:
+                    if obstacles:
                         self.push(mover, direction)
                     if now > 0:
                         stage = {m: 0 if s >= 2 else s for m, s in stage.items()}
@@ -268,13 +272,15 @@ class SlowGame:
                 thing.row += STEPS[direction][0]
                 thing.column += STEPS[direction][1]
                 thing.face = direction
+        self.by_place = None
 
     # The turn
 
     def transform(self) -> None:
         nouns = [name.upper() for name in self.object_names] + ["TEXT"]
+        targets_of = {name: [noun for noun in nouns if noun in self.qualities[name]] for name in self.level.kinds}
         for thing in self.things:
-            targets = [noun for noun in nouns if noun in self.qualities[thing.name]]
+            targets = targets_of[thing.name]
             if thing.noun in targets:
                 continue
             if not targets:
@@ -287,6 +293,7 @@ class SlowGame:
                 if None in self.slots:
                     slot = self.slots.index(None)
                     self.slots[slot] = Thing(slot, name, thing.row, thing.column, thing.face)
+                    self.by_place = None
 
     def interact(self) -> None:
         def here(thing: Thing) -> list[Thing]:
