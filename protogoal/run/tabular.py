@@ -61,7 +61,7 @@ class TabularSession:
 
     def evaluate(self, episodes: int, seed: int) -> int:
         """Greedy episodes for the task: how many succeeded."""
-        self.agent._test_rng = np.random.default_rng(seed)
+        self.agent.seed_tests(seed)
         return round(self.agent.test(episodes)["success"] * episodes)
 
     def close(self) -> None:
@@ -72,7 +72,7 @@ class TabularSession:
         os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # Gymnasium draws with pygame; no window, no sound is wanted
         os.environ.setdefault("SDL_AUDIODRIVER", "dummy")
         env = make_env(self.config, "rgb_array")
-        self.agent._test_rng = np.random.default_rng(seed)
+        self.agent.seed_tests(seed)
         target = TASK if goal is None else goal
         words, bits = "the task", np.zeros((self.agent.tables.num_states, 1), np.bool_)
         if goal is not None:

@@ -78,6 +78,10 @@ class QLearningAgent:
         returns, lengths = kernels.greedy_episodes(*self._dynamics[:3], starts, self.tables.time_limit, self.q, self._test_rng)
         return {"success": float((returns > 0).mean()), "return": float(returns.mean()), "length": float(lengths.mean())}
 
+    def seed_tests(self, seed: int) -> None:
+        """Start the stream that tests and shown episodes draw from anew; training is not touched by it."""
+        self._test_rng = np.random.default_rng(seed)
+
     def action(self, state: int, goal: int = TASK) -> int:
         """The greedy action for the task, or for a goal if the agent has goals."""
         return int(kernels.argmax_random(np.ascontiguousarray(self._action_values(state, goal)), self._test_rng))
