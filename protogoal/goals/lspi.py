@@ -42,20 +42,19 @@ class LSPI:
         n, k = self.z.shape
         d = k * num_actions
         self.gram = np.empty((num_actions, k, k))  # the blocks of ΦᵀΦ + ridge·I
-        self.uniform = np.zeros((d, d), order="F")  # the matrix of the uniform policy, without goal termination
-        phi = np.zeros((d, n))
+        self.uniform = np.empty((d, d))  # the matrix of the uniform policy, without goal termination
+        self.phi = np.zeros((n, d))
         for a in range(num_actions):
             rows, block = slice(self.start[a], self.start[a + 1]), slice(a * k, (a + 1) * k)
             self.gram[a] = self.z[rows].T @ self.z[rows] + ridge * np.eye(k)
             future = self.z[rows].T @ (self.alive[rows, None] * self.z_next[rows])
             self.uniform[block] = np.tile(-discount / num_actions * future, num_actions)
             self.uniform[block, block] += self.gram[a]
-            phi[block, rows] = self.z[rows].T
-        self.response = lu_solve(lu_factor(self.uniform), phi)  # [d, n]: A⁻¹Φᵀ
+            self.phi[rows, block] = self.z[rows]
+        self.response = np.ascontiguousarray(lu_solve(lu_factor(self.uniform), self.phi.T).T)  # [n, d]: (A⁻¹Φᵀ)ᵀ
         for absent in np.flatnonzero(np.diff(self.start) == 0):
-            self.response[absent * k : (absent + 1) * k] = 0.0  # exactly, so that actions never taken tie
-        self.phi = phi
-        self.mean_response = self.response.reshape(num_actions, k, n).mean(axis=0)  # [K, n]
+            self.response[:, absent * k : (absent + 1) * k] = 0.0  # exactly, so that actions never taken tie
+        self.mean_response = self.response.reshape(n, num_actions, k).mean(axis=1)  # [n, K]
 
     def values(self, attained: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:
         """Returns (max V_seek, mean V_seek, mean V_avoid), each [G], from attained bool[n, G]; NaN if a system is singular."""
@@ -67,8 +66,9 @@ class LSPI:
         avoid = -seek
         for _ in range(self.policy_iterations - 1):
             seek, avoid = self._greedy(seek, attained, +1.0), self._greedy(avoid, attained, -1.0)
-        seek_value, avoid_value = self._action_values(self.z, seek).max(axis=2), self._action_values(self.z, avoid).max(axis=2)
-        return seek_value.max(axis=0), seek_value.mean(axis=0), avoid_value.mean(axis=0)
+        seek_max, seek_mean = _values(self._action_values(self.z, seek))
+        _, avoid_mean = _values(self._action_values(self.z, avoid))
+        return seek_max, seek_mean, avoid_mean
 
     def _action_values(self, z: Floats, weights: Floats) -> Floats:
         """Q(s, a) of every goal, [n, G, A]."""
@@ -83,42 +83,75 @@ class LSPI:
         """
         hits = np.flatnonzero(attained)
         ends = hits[self.alive[hits]]
-        reach: Floats = self.response[:, hits].sum(axis=1)
+        reach: Floats = self.response[hits].sum(axis=0)
         if len(ends) == 0:
             return reach
         if len(ends) >= len(reach):  # more attainments than unknowns: add them to the matrix itself
-            back = self.discount / self.num_actions * (self.phi[:, ends] @ self.z_next[ends])
-            return _solve(np.asfortranarray(self.uniform + np.tile(back, self.num_actions)), self.phi[:, hits].sum(axis=1))
-        small = self.discount * (self.z_next[ends] @ self.mean_response[:, ends])
-        small[np.diag_indices_from(small)] += 1.0
-        taken_back = _solve(np.asfortranarray(small), self.z_next[ends] @ self.mean_response[:, hits].sum(axis=1))
-        weights: Floats = reach - self.discount * (self.response[:, ends] @ taken_back)
+            back = self.discount / self.num_actions * (self.phi[ends].T @ self.z_next[ends])
+            return _solve(self.uniform + np.tile(back, self.num_actions), self.phi[hits].sum(axis=0))
+        small = self.discount * (self.z_next[ends] @ self.mean_response[ends].T)
+        small.ravel()[:: len(ends) + 1] += 1.0
+        taken_back = _solve(small, self.z_next[ends] @ self.mean_response[hits].sum(axis=0))
+        weights: Floats = reach - self.discount * (taken_back @ self.response[ends])
         return weights
 
     def _greedy(self, weights: Floats, attained: NDArray[np.bool_], sign: float) -> Floats:
         """LSTDQ of the policy that is greedy for `weights` [G, d], goal by goal; [G, d]."""
-        policy = self._action_values(self.z_next, weights).argmax(axis=2)  # [n, G]
-        matrix = np.empty(self.uniform.shape, order="F")
-        buffer = np.empty((2, *self.z.shape))
+        policy = _argmax(self._action_values(self.z_next, weights))  # [G, n]
         out = np.empty_like(weights)
+        matrix = np.empty(self.uniform.shape, order="F")
+        left, right = np.empty_like(self.z), np.empty_like(self.z_next)
         for g in range(len(weights)):
-            _lstdq_matrix(
-                self.z, self.z_next, self.start, np.ascontiguousarray(policy[:, g]), self.alive & ~attained[g],
-                self.gram, self.discount, buffer[0], buffer[1], matrix,
-            )  # fmt: skip
-            out[g] = _solve(matrix, sign * self.phi[:, attained[g]].sum(axis=1))
+            go_on = self.alive & ~attained[g]
+            _lstdq_matrix(self.z, self.z_next, self.start, policy[g], go_on, self.gram, self.discount, left, right, matrix)
+            out[g] = _solve(matrix, sign * self.phi[attained[g]].sum(axis=0))
         return out
 
 
 def _solve(matrix: Floats, right: Floats) -> Floats:
-    """Solves in place of `matrix` (column-major); NaN if it is singular."""
+    """Solves matrix·x = right; NaN if the matrix is singular. A column-major matrix is overwritten."""
     _, _, solution, info = lapack.dgesv(matrix, right, overwrite_a=1)
     return np.full_like(right, np.nan) if info else np.asarray(solution)
 
 
 @njit(cache=True)
+def _argmax(q):  # type: ignore[no-untyped-def]
+    """argmax_a Q, the first of equals, uint8[G, n] from q [n, G, A]."""
+    n, goals, num_actions = q.shape
+    best = np.empty((goals, n), np.uint8)
+    for i in range(n):
+        for g in range(goals):
+            value, choice = q[i, g, 0], 0
+            for a in range(1, num_actions):
+                better = q[i, g, a] > value  # without a branch: which action wins cannot be predicted
+                value = q[i, g, a] if better else value
+                choice = a if better else choice
+            best[g, i] = choice
+    return best
+
+
+@njit(cache=True)
+def _values(q):  # type: ignore[no-untyped-def]
+    """(max_i, mean_i) of max_a Q, each [G], from q [n, G, A]."""
+    n, goals, num_actions = q.shape
+    largest = np.full(goals, -np.inf)
+    total = np.zeros(goals)
+    for i in range(n):
+        for g in range(goals):
+            value = q[i, g, 0]
+            for a in range(1, num_actions):
+                value = max(value, q[i, g, a])
+            largest[g] = max(largest[g], value)
+            total[g] += value
+    return largest, total / n
+
+
+@njit(cache=True, fastmath=True)
 def _lstdq_matrix(z, z_next, start, policy, go_on, gram, discount, left, right, matrix):  # type: ignore[no-untyped-def]
-    """Fills `matrix` with ΦᵀΦ + ridge·I − γ·Φᵀ·diag(go_on)·Φ'_π, block by block; `left`, `right` [n, K] are scratch."""
+    """Fills `matrix` with ΦᵀΦ + ridge·I − γ·Φᵀ·diag(go_on)·Φ'_π, one block for each pair (action, next action).
+
+    `matrix` is column-major, as LAPACK wants it, so blocks are computed transposed; `left`, `right` [n, K] are scratch.
+    """
     k = z.shape[1]
     num_actions = len(start) - 1
     edge = np.empty(num_actions + 1, np.int64)
@@ -136,17 +169,19 @@ def _lstdq_matrix(z, z_next, start, policy, go_on, gram, discount, left, right, 
         for i in range(start[a], start[a + 1]):
             if go_on[i]:
                 row = position[policy[i]]
-                position[policy[i]] += 1
-                left[row] = z[i]
-                right[row] = z_next[i]
+                position[policy[i]] = row + 1
+                for p in range(k):
+                    left[row, p] = z[i, p]
+                for p in range(k):
+                    right[row, p] = z_next[i, p]
         for b in range(num_actions):
             if edge[b] == edge[b + 1]:
                 block[:] = 0.0
             else:
-                np.dot(left[edge[b] : edge[b + 1]].T, right[edge[b] : edge[b + 1]], block)
+                np.dot(right[edge[b] : edge[b + 1]].T, left[edge[b] : edge[b + 1]], block)
             for q in range(k):
                 for p in range(k):
-                    matrix[a * k + p, b * k + q] = -discount * block[p, q]
+                    matrix[a * k + p, b * k + q] = -discount * block[q, p]
         for q in range(k):
             for p in range(k):
-                matrix[a * k + p, a * k + q] += gram[a, p, q]
+                matrix[a * k + p, a * k + q] += gram[a, q, p]

@@ -13,7 +13,8 @@ def state_action_features(features, action, num_actions):
 
 def action_values(features, weights, num_actions):
     """Q(s, a) = φ(s, a)·w for every action, [n, A]."""
-    return features @ weights.reshape(num_actions, -1).T
+    every = [state_action_features(features, np.full(len(features), a), num_actions) for a in range(num_actions)]
+    return np.stack([phi @ weights for phi in every], axis=1)
 
 
 def lstdq(phi, phi_next, reward, discount, ridge):
@@ -27,7 +28,8 @@ def lspi(features, action, next_features, terminated, attained, num_actions, dis
     reward = sign * attained.astype(float)
     continuation = discount * (1.0 - attained) * (1.0 - terminated)
     phi = state_action_features(features, action, num_actions)
-    phi_next = np.tile(next_features, num_actions) / num_actions  # the uniform policy: the mean over actions
+    every = [state_action_features(next_features, np.full(len(action), a), num_actions) for a in range(num_actions)]
+    phi_next = np.mean(every, axis=0)  # the uniform policy
     weights = lstdq(phi, phi_next, reward, continuation, ridge)
     for _ in range(policy_iterations - 1):
         greedy = action_values(next_features, weights, num_actions).argmax(axis=1)
