@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,12 @@ class Counted:
         """The steps of a window that are new: a burn-in was counted with the window before."""
         new = experience.segments.last(trace_length)
         return Counted(new.active, new.reward, experience.pursuits.goal, experience.pursuits.success)
+
+    @staticmethod
+    def join(windows: Sequence[Counted]) -> Counted:
+        """Windows one after another."""
+        parts = zip(*((w.active, w.reward, w.goal, w.success) for w in windows), strict=True)
+        return Counted(*(np.concatenate(part) for part in parts))
 
     @property
     def transitions(self) -> int:

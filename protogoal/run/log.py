@@ -35,6 +35,10 @@ class RunLog:
         """Adds the time spent in a with-block to a part of the loop."""
         return Timing(self._seconds, part)
 
+    def spent(self, part: str, seconds: float) -> None:
+        """The same for time that was measured elsewhere."""
+        self._seconds[part] += seconds
+
     def learned(self, figures: Mapping[str, float], updates: int = 1) -> None:
         """Figures of an update; of several, their sums."""
         self._updates += updates

@@ -10,16 +10,16 @@ from protogoal.record.gif import encode_gif
 from protogoal.record.interval import wilson_interval
 from protogoal.run import checkpoint
 from protogoal.run.directory import RunDirectory
-from protogoal.run.training import Session, load_state, make_session
+from protogoal.run.training import Player, load_state, make_player
 
 
-def load_session(path: Path) -> Session:
+def load_session(path: Path) -> Player:
     """The agent of a run as its last checkpoint has it."""
     run = RunDirectory.open(path)
     found = checkpoint.load_latest(run.checkpoints, about=run.about)
     if found is None:
         raise ValueError(f"{path} has no checkpoint yet; let the run go on for a minute, or stop it with Ctrl-C")
-    session = make_session(run.config)
+    session = make_player(run.config)
     load_state(session, found[1], run)
     return session
 

@@ -33,26 +33,37 @@ class Session(Protocol):
     def train(self, store: Store) -> Iterator[tuple[int, dict[str, Any]]]: ...
     def state_dict(self) -> dict[str, Any]: ...
     def load_state_dict(self, state: Mapping[str, Any]) -> None: ...
-    def evaluate(self, episodes: int, seed: int) -> int: ...
     def close(self) -> None: ...
+
+
+class Player(Session, Protocol):
+    """A session whose agent can be tested and watched: those of the local engine."""
+
+    def evaluate(self, episodes: int, seed: int) -> int: ...
     def play(self, goal: int | None, seed: int) -> Iterator[tuple[Any, str]]: ...
 
 
 def make_session(config: Any, engine: str = "local") -> Session:
     """The session of a configuration; a ValueError says what has to be installed."""
+    if engine == "local":
+        return make_player(config)
+    if not isinstance(config, configuration.DeepConfig):
+        raise ValueError("the tabular agents run in the local engine only")
+    _need("torch", "deep", "the deep agents need PyTorch")
+    _need("ray", "ray", "the ray engine needs Ray")
+    from protogoal.run.ray.session import RaySession
+
+    return RaySession(config)
+
+
+def make_player(config: Any) -> Player:
+    """The session of a configuration in the local engine."""
     if isinstance(config, configuration.TabularConfig):
         from protogoal.run.tabular import TabularSession
 
-        if engine != "local":
-            raise ValueError("the tabular agents run in the local engine only")
         return TabularSession(config)
     if isinstance(config, configuration.DeepConfig):
         _need("torch", "deep", "the deep agents need PyTorch")
-        if engine == "ray":
-            _need("ray", "ray", "the ray engine needs Ray")
-            from protogoal.run.ray.session import RaySession
-
-            return RaySession(config)
         from protogoal.run.local import LocalSession
 
         return LocalSession(config)

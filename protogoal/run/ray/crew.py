@@ -1,0 +1,210 @@
+"""The processes of a run: started, asked, and replaced when they die.
+
+Every question to a role is a `Call`; `Crew.take` waits for answers and hands each to whoever asked. A role that dies,
+or does not answer in time, is started again with the next `life`; its desk says what was lost. One that fails again and
+again without answering anything in between ends the run: then the fault is not the machine's.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import ray
+from ray.exceptions import ObjectLostError, RayError, RayTaskError
+
+from protogoal.agents.parts import EnvSpaces
+from protogoal.config import DeepConfig
+from protogoal.record.store import Store
+from protogoal.run.log import RunLog
+from protogoal.run.ray.pacing import Pacing
+
+MOST_FAILURES = 3
+"""Deaths in a row, without one answer in between, after which a role is given up."""
+
+Done = Callable[[Any], None]
+
+
+class Role:
+    """What all roles can do."""
+
+    def hello(self) -> dict[str, Any]:
+        """Answers when the role is ready: where it lives."""
+        return {"pid": os.getpid(), "node": ray.get_runtime_context().get_node_id()}
+
+
+def start_role(cls: type, *arguments: Any, cpus: float, gpus: float = 0.0) -> Any:
+    """A process that plays a role, anywhere in the cluster."""
+    return ray.remote(cls).options(num_cpus=cpus, num_gpus=gpus).remote(*arguments)  # type: ignore[attr-defined]
+
+
+@dataclass
+class Member:
+    """A role: how to start it (given its life), the process that plays it, and what to do when that is lost."""
+
+    name: str
+    start: Callable[[int], Any]
+    lost: Callable[[str], None]
+    handle: Any = None
+    life: int = 0
+    failures: int = 0
+    is_ready: bool = False
+    whereabouts: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Call:
+    """A question under way."""
+
+    member: Member
+    life: int
+    what: str
+    done: Done
+    lost: Callable[[], None]
+    since: float
+
+
+class Crew:
+    """All roles, and all calls under way."""
+
+    def __init__(self, answer_seconds: float):
+        self.members: list[Member] = []
+        self.answer_seconds = answer_seconds
+        self._calls: dict[Any, Call] = {}
+        self._waiting: Counter[tuple[str, str]] = Counter()
+
+    def add(self, name: str, start: Callable[[int], Any], lost: Callable[[str], None]) -> Member:
+        """A new role; it is ready when it has said hello."""
+        member = Member(name, start, lost)
+        self.members.append(member)
+        self._start(member)
+        return member
+
+    def _start(self, member: Member) -> None:
+        member.handle, member.is_ready = member.start(member.life), False
+
+        def ready(whereabouts: dict[str, Any]) -> None:
+            member.is_ready, member.whereabouts = True, whereabouts
+
+        self.call(member, "hello", member.handle.hello.remote(), ready)
+
+    def call(self, member: Member, what: str, answer: Any, done: Done, lost: Callable[[], None] = lambda: None) -> None:
+        """Waits for `answer`, a reference: then `done` gets it; `lost` is called instead when it will never come."""
+        self._calls[answer] = Call(member, member.life, what, done, lost, time.monotonic())
+        self._waiting[member.name, what] += 1
+
+    def waiting(self, member: Member, what: str) -> int:
+        """Calls of one kind that a role has not answered yet."""
+        return self._waiting[member.name, what]
+
+    def _pop(self, answer: Any) -> Call | None:
+        call = self._calls.pop(answer, None)
+        if call is not None:
+            self._waiting[call.member.name, call.what] -= 1
+        return call
+
+    def take(self, timeout: float) -> None:
+        """Waits up to `timeout` seconds for answers and deals with all that are there."""
+        if not self._calls:
+            return
+        first, _ = ray.wait(list(self._calls), num_returns=1, timeout=timeout, fetch_local=False)
+        self._give_up_the_silent()
+        if not first or not self._calls:
+            return
+        answered, _ = ray.wait(list(self._calls), num_returns=len(self._calls), timeout=0, fetch_local=False)
+        for answer in answered:
+            call = self._pop(answer)
+            if call is not None:
+                self._deal_with(call, answer)
+
+    def _deal_with(self, call: Call, answer: Any) -> None:
+        try:
+            value = ray.get(answer, timeout=self.answer_seconds)
+        except RayTaskError as error:
+            if isinstance(error.cause, RayError):  # what it needed died, not the role itself
+                call.lost()
+                return
+            if isinstance(error.cause, ValueError):
+                raise ValueError(f"{call.member.name}: {error.cause}") from None
+            raise
+        except RayError as error:
+            call.lost()
+            if call.life == call.member.life and not isinstance(error, ObjectLostError):
+                self._replace(call.member, _words(error))
+            return
+        call.member.failures = 0
+        call.done(value)
+
+    def _give_up_the_silent(self) -> None:
+        now = time.monotonic()
+        for call in list(self._calls.values()):
+            if now - call.since > self.answer_seconds and call.life == call.member.life:
+                ray.kill(call.member.handle)
+                self._replace(call.member, f"it did not answer for {self.answer_seconds:g} s")
+
+    def _replace(self, member: Member, why: str) -> None:
+        member.failures += 1
+        if member.failures >= MOST_FAILURES:
+            raise ValueError(f"{member.name} failed {member.failures} times in a row ({why}); the run can be resumed")
+        for answer, call in list(self._calls.items()):
+            if call.member is member:
+                self._pop(answer)
+                call.lost()
+        member.life += 1
+        self._start(member)
+        member.lost(why)
+
+    def settle(self, but: str = "") -> None:
+        """Waits until no call is under way, but for calls of one kind."""
+        while any(call.what != but for call in self._calls.values()):
+            self.take(timeout=1.0)
+
+    def wait_ready(self) -> None:
+        """Waits until all have said hello; a ValueError names those who have not in time."""
+        deadline = time.monotonic() + self.answer_seconds
+        while not all(member.is_ready for member in self.members):
+            if time.monotonic() > deadline:
+                late = ", ".join(member.name for member in self.members if not member.is_ready)
+                raise ValueError(f"{late} did not start within {self.answer_seconds:g} s (ray.answer_seconds)")
+            self.take(timeout=0.5)
+
+    def disband(self) -> None:
+        """Ends all processes."""
+        for member in self.members:
+            ray.kill(member.handle)
+        self.members.clear()
+        self._calls.clear()
+        self._waiting.clear()
+
+
+class Office:
+    """What the desks of one session share."""
+
+    def __init__(self, config: DeepConfig, spaces: EnvSpaces):
+        self.config, self.spaces = config, spaces
+        self.crew = Crew(config.ray.answer_seconds)
+        self.pacing, self.log = Pacing(config), RunLog()
+        self.lost: Counter[str] = Counter()  # steps, transitions, updates
+        self.store: Store | None = None
+        self._events: list[str] = []
+
+    def event(self, text: str) -> None:
+        """Something for the run's record."""
+        self._events.append(text)
+
+    def write_events(self) -> None:
+        if self.store is not None:
+            for text in self._events:
+                self.store.event(self.pacing.steps, text)
+            self._events.clear()
+
+
+def _words(error: RayError) -> str:
+    """The telling line of Ray's long story."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    causes = [line for line in lines if "Error:" in line and "ActorDiedError" not in line]
+    return (causes or lines or [type(error).__name__])[-1 if causes else 0][:200].rstrip(".")

@@ -1,0 +1,92 @@
+"""The evaluator of the task in a process of its own: takes weights, plays for the task (paper, Appendix C).
+
+`Evaluating`, its desk, asks for an evaluation each `evaluation.every` steps; training goes on meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+
+from protogoal.agents.parts import EnvSpaces, Seeds
+from protogoal.config import DeepConfig
+from protogoal.deep.act import Evaluation
+from protogoal.deep.network import make_network, weights_from_arrays
+from protogoal.run.local import play_episodes
+from protogoal.run.ray.crew import Office, Role, start_role
+from protogoal.run.ray.published import Published
+
+
+class EvaluatorRole(Role):
+    """A network, and episodes on environments of its own."""
+
+    def __init__(self, config: DeepConfig, spaces: EnvSpaces):
+        torch.set_num_threads(1)
+        self.config = config
+        seeds = Seeds.of(config.seed)
+        self.network = make_network(
+            spaces.observation_spec, spaces.num_actions, spaces.num_bits, config.network, seeds.weights)
+        self._rng = np.random.default_rng(seeds.evaluating)
+        self._version = 0
+
+    def play(self, weights: Published, episodes: int) -> tuple[Evaluation, Mapping[str, Any]]:
+        """Episodes for the task with these weights; and the state of the generator after them."""
+        if weights.version != self._version:
+            weights_from_arrays(self.network, weights.fetch())
+            self._version = weights.version
+        result = play_episodes(self.config, self.network, episodes, self._rng)
+        return result, self._rng.bit_generator.state
+
+    def load(self, generator: Mapping[str, Any]) -> None:
+        """Goes on from the state of the generator."""
+        self._rng.bit_generator.state = generator
+
+
+class Evaluating:
+    """The evaluator's desk."""
+
+    def __init__(self, office: Office):
+        self.office = office
+        self.generator: Mapping[str, Any] = np.random.default_rng(Seeds.of(office.config.seed).evaluating).bit_generator.state
+        self.next_step = office.config.evaluation.every
+        self.queue: list[tuple[int, int, Published]] = []  # (step, episodes, weights) to be played, oldest first
+        self.member = office.crew.add("evaluator", lambda _: start_role(
+            EvaluatorRole, office.config, office.spaces, cpus=office.config.ray.evaluator_cpus), self._died)
+
+    def is_due(self) -> bool:
+        """Whether it is time; asked once for each evaluation."""
+        if self.office.pacing.steps < self.next_step:
+            return False
+        self.next_step += self.office.config.evaluation.every
+        return True
+
+    def add(self, episodes: int, weights: Published) -> None:
+        """An evaluation of these weights."""
+        self.queue.append((self.office.pacing.steps, episodes, weights))
+
+    def ask(self) -> None:
+        """The next of the queue, unless one is being played."""
+        if self.queue and self.member.is_ready and not self.office.crew.waiting(self.member, "play"):
+            step, episodes, weights = self.queue[0]
+            answer = self.member.handle.play.remote(weights, episodes)
+            self.office.crew.call(self.member, "play", answer, lambda result: self._played(step, *result))
+
+    def _played(self, step: int, result: Evaluation, generator: Mapping[str, Any]) -> None:
+        self.queue.pop(0)
+        self.generator = generator
+        self.office.log.facts["success"] = result.success_rate
+        if self.office.store is not None:
+            self.office.store.evaluation(step, result.episodes, result.successes, result.mean_return)
+            self.office.store.metrics(step, {"success": result.success_rate, "episode_length": result.mean_length})
+
+    def _died(self, why: str) -> None:
+        self.office.event(f"evaluator died ({why}): {len(self.queue)} evaluations are played again")
+        self.load(self.generator)
+
+    def load(self, generator: Mapping[str, Any]) -> None:
+        """Goes on from the state of the generator."""
+        self.generator = generator
+        self.office.crew.call(self.member, "load", self.member.handle.load.remote(generator), lambda _: None)

@@ -1,0 +1,182 @@
+"""The proto-goal evaluator in a process of its own: counts what the workers saw, judges, publishes (paper, Appendix C).
+
+`PGERole` is `goals.evaluator.ProtoGoalEvaluator` of the local engine; it draws its transitions from the shards itself.
+Its whole state goes back to `Judging`, the desk, with each refresh. There it is shown and recorded, and a new evaluator
+starts from it if the process dies: then what was counted since is counted again, and no goal's id ever changes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import ray
+
+from protogoal.agents.counting import Counted, count
+from protogoal.agents.parts import EnvSpaces, can_learn, make_evaluator
+from protogoal.config import DeepConfig
+from protogoal.deep.relabel import KnownGoals
+from protogoal.goals.spaces import ProtoGoalSpace
+from protogoal.goals.values import TransitionBatch
+from protogoal.run.ray.crew import Office, Role, start_role
+from protogoal.run.ray.published import Published
+from protogoal.run.ray.shard import Memory, shares
+from protogoal.run.ray.words import share_words, take_words
+
+State = dict[str, Any]
+
+
+class PGERole(Role):
+    """The one goal table of the run."""
+
+    def __init__(self, config: DeepConfig, spaces: EnvSpaces, space: ProtoGoalSpace, words: Any = None):
+        share_words(space, words)
+        self.space, self.batch_size = space, config.pge.batch_size
+        self.evaluator = make_evaluator(config, space, spaces.num_actions)
+        self._shards: dict[int, Any] = {}
+
+    def set_shards(self, shards: Mapping[int, Any]) -> None:
+        """Where transitions come from."""
+        self._shards = dict(shards)
+
+    def observe(self, *windows: Counted) -> tuple[int, KnownGoals]:
+        """Counts windows in the order given: how many transitions, and the goals that are known then."""
+        for window in windows:
+            count(self.evaluator, window)
+        known = KnownGoals.of(self.evaluator.table, self.evaluator.goal_set.ids)
+        return sum(window.transitions for window in windows), known
+
+    def refresh(self, sizes: Mapping[int, int]) -> tuple[State, float] | None:
+        """Judges all goals and draws a new goal set: its whole state, and the seconds it took. None if a shard died."""
+        start = time.perf_counter()
+        parts = shares(self.batch_size, {s: size for s, size in sizes.items() if s in self._shards})
+        try:
+            batches = ray.get([self._shards[shard].sample_transitions.remote(n) for shard, n in parts.items()])
+        except ray.exceptions.RayError:
+            return None
+        if not batches:
+            return None
+        take_words(self.space)
+        self.evaluator.refresh(join_transitions(batches))
+        return self.state(), time.perf_counter() - start
+
+    def state(self) -> State:
+        return self.evaluator.state_dict()
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Goes on from a state."""
+        self.evaluator.load_state_dict(state)
+
+
+def join_transitions(batches: list[TransitionBatch]) -> TransitionBatch:
+    """Transitions of several shards as one batch."""
+    if len(batches) == 1:
+        return batches[0]
+    names = ("observation", "action", "next_observation", "terminated", "bits")
+    return TransitionBatch(*(np.concatenate([getattr(batch, name) for batch in batches]) for name in names))
+
+
+class Judging:
+    """The proto-goal evaluator's desk. `mirror` is the evaluator as it was at its last refresh."""
+
+    def __init__(self, office: Office, memory: Memory, space: ProtoGoalSpace, words: Any):
+        self.office, self.memory = office, memory
+        self.mirror = make_evaluator(office.config, space, office.spaces.num_actions)
+        self.goals, self.known = Published(), Published()
+        self.next_refresh = 0
+        self._backlog: list[tuple[Any, int]] = []  # (reference, transitions) to be counted
+        self._counted: list[tuple[Any, int]] = []  # sent, but not in the mirror yet
+        self._under_way = 0  # transitions sent and not answered
+        self.member = office.crew.add("proto-goal evaluator", lambda _: start_role(
+            PGERole, office.config, office.spaces, space, words, cpus=office.config.ray.pge_cpus), self._died)
+
+    @property
+    def has_backlog(self) -> bool:
+        return bool(self._backlog)
+
+    @property
+    def is_behind(self) -> bool:
+        return sum(n for _, n in self._backlog) + self._under_way >= self.office.config.ray.backlog
+
+    def add(self, counted: Any, transitions: int) -> None:
+        """A window to be counted, by reference."""
+        self._backlog.append((counted, transitions))
+
+    def ask_to_count(self) -> None:
+        """All that waits, in one call, unless one is under way."""
+        crew, member = self.office.crew, self.member
+        if not (self._backlog and member.is_ready) or crew.waiting(member, "observe"):
+            return
+        sent, self._backlog = self._backlog, []
+        answer, known = member.handle.observe.options(num_returns=2).remote(*(reference for reference, _ in sent))
+        transitions = sum(n for _, n in sent)
+
+        def done(_: int) -> None:
+            self._under_way -= transitions
+            self.known = self.known.next(known)
+
+        def lost() -> None:
+            self._under_way -= transitions
+
+        self._counted += sent
+        self._under_way += transitions
+        crew.call(member, "observe", answer, done, lost)
+
+    def ask_to_refresh(self) -> None:
+        """A refresh, if one is due; a copy of the state, if much was counted since the last."""
+        office, member = self.office, self.member
+        if not member.is_ready or office.crew.waiting(member, "refresh") or office.crew.waiting(member, "state"):
+            return
+        included = len(self._counted)  # what was sent before is in the answer, since a role answers in order
+        if can_learn(office.config, self.memory.transitions) and office.pacing.steps >= self.next_refresh:
+            self.next_refresh = office.pacing.steps + office.config.refresh_every
+            answer = member.handle.refresh.remote(dict(self.memory.sizes))
+            office.crew.call(member, "refresh", answer, lambda result: self._refreshed(result, included), self._refresh_again)
+        elif sum(n for _, n in self._counted) >= office.config.ray.backlog:
+            office.crew.call(member, "state", member.handle.state.remote(), lambda state: self._mirror(state, included))
+
+    def _refreshed(self, result: tuple[State, float] | None, included: int) -> None:
+        if result is None:
+            self._refresh_again()
+            return
+        state, seconds = result
+        self._mirror(state, included)
+        self.publish()
+        self.office.log.spent("pge", seconds)
+        self.office.log.facts["goals"] = len(self.mirror.goal_set)
+        if self.office.store is not None:
+            self.office.store.refresh(self.office.pacing.steps, self.mirror.snapshot(), self.mirror.describe, seconds)
+
+    def _refresh_again(self) -> None:
+        self.next_refresh = self.office.pacing.steps
+
+    def _mirror(self, state: State, included: int) -> None:
+        self.mirror.load_state_dict(state)
+        del self._counted[:included]
+
+    def publish(self) -> None:
+        """The mirror's goals, to the learner first: whatever a worker pursues, the learner must know already."""
+        self.known = self.known.next(ray.put(KnownGoals.of(self.mirror.table, self.mirror.goal_set.ids)))
+        self.goals = self.goals.next(ray.put(self.mirror.goal_set))
+
+    def tell_shards(self) -> None:
+        self.office.crew.call(self.member, "set_shards", self.member.handle.set_shards.remote(self.memory.handles), lambda _: None)
+
+    def _died(self, why: str) -> None:
+        again = sum(n for _, n in self._counted)
+        self._backlog, self._counted = self._counted + self._backlog, []
+        self.office.event(f"proto-goal evaluator died ({why}): it goes on from goal set {self.mirror.goal_set.version}; "
+                          f"{again:,} transitions are counted again, none lost")
+        self._load(self.mirror.state_dict())
+        self.tell_shards()
+
+    def _load(self, state: Mapping[str, Any]) -> None:
+        self.office.crew.call(self.member, "load", self.member.handle.load.remote(state), lambda _: None)
+
+    def load(self, state: State) -> None:
+        """Goes on from a state."""
+        self._load(state)
+        self._mirror(state, len(self._counted))
+        self.publish()

@@ -1,0 +1,139 @@
+"""Replay in processes of its own: workers' segments come in, batches and transitions go out.
+
+A `Shard` is `deep.replay.Replay` with a part of the capacity. The learner and the proto-goal evaluator ask it
+themselves; `Memory`, the desk, hands on the workers' segments and knows how full each shard is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from protogoal.agents.parts import EnvSpaces, Seeds, core_shape
+from protogoal.config import DeepConfig
+from protogoal.deep.replay import Replay
+from protogoal.deep.segments import Segments
+from protogoal.goals.values import TransitionBatch
+from protogoal.run.ray.crew import Office, Role, start_role
+from protogoal.run.ray.state import split_replay
+
+ADDS_AHEAD = 8
+"""Calls that may be on their way into one shard; then acting waits."""
+
+
+class Shard(Role):
+    """Shard `index`; its draws are the local engine's if it is the only one."""
+
+    def __init__(self, config: DeepConfig, spaces: EnvSpaces, index: int):
+        settings = replace(config.replay, capacity=shard_segments(config) * config.replay.trace_length)
+        self.replay = Replay(spaces.observation_spec, spaces.num_bits, spaces.max_active, core_shape(config), settings)
+        seeds = Seeds.of(config.seed)
+        self._sampling, self._refreshing = (
+            np.random.default_rng(seed if index == 0 else np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, index)))
+            for seed in (seeds.sampling, seeds.refreshing))
+
+    def add(self, segments: Segments) -> int:
+        """Stores segments; returns how many transitions there are now."""
+        self.replay.add(segments)
+        return self.replay.transitions
+
+    def sample(self, batch_size: int) -> Segments:
+        """A batch for the learner; contiguous, so that it travels without another copy."""
+        return self.replay.sample(batch_size, self._sampling).map(lambda _, array: np.ascontiguousarray(array))
+
+    def sample_transitions(self, n: int) -> TransitionBatch:
+        """Transitions for the proto-goal evaluator."""
+        return self.replay.sample_transitions(n, self._refreshing)
+
+    def state(self) -> dict[str, Any]:
+        return {"replay": self.replay.state_dict(), "sampling": self._sampling.bit_generator.state,
+                "refreshing": self._refreshing.bit_generator.state}
+
+    def load(self, state: Mapping[str, Any]) -> int:
+        """Goes on from a state; returns how many transitions there are."""
+        self.replay.load_state_dict(dict(state["replay"]))
+        for generator, name in ((self._sampling, "sampling"), (self._refreshing, "refreshing")):
+            if name in state:
+                generator.bit_generator.state = state[name]
+        return self.replay.transitions
+
+
+def shard_segments(config: DeepConfig) -> int:
+    """Segments that one shard holds."""
+    return max(1, config.replay.capacity // config.replay.trace_length // config.ray.shards)
+
+
+def shares(total: int, sizes: Mapping[int, int]) -> dict[int, int]:
+    """`total` divided among shards in proportion to their sizes; the largest remainders get what is left over."""
+    whole = sum(sizes.values())
+    exact = {shard: total * size / whole for shard, size in sizes.items() if size} if whole else {}
+    parts = {shard: int(part) for shard, part in exact.items()}
+    for shard in sorted(exact, key=lambda s: (parts[s] - exact[s], s))[: total - sum(parts.values())]:
+        parts[shard] += 1
+    return {shard: part for shard, part in parts.items() if part}
+
+
+class Memory:
+    """The shards' desk."""
+
+    def __init__(self, office: Office):
+        self.office, s = office, office.config.ray
+        self.sizes = dict.fromkeys(range(s.shards), 0)  # transitions in each
+        self._next = 0
+        self._missing = 0  # transitions that did not arrive
+        self.has_changed = True  # whoever asks the shards must be told who they are
+        self.members = [
+            office.crew.add(f"replay shard {i}", lambda _, i=i: start_role(  # type: ignore[misc]
+                Shard, office.config, office.spaces, i, cpus=s.shard_cpus), partial(self._died, i))
+            for i in range(s.shards)]
+
+    @property
+    def transitions(self) -> int:
+        """In all of replay."""
+        return sum(self.sizes.values())
+
+    @property
+    def handles(self) -> dict[int, Any]:
+        return {i: member.handle for i, member in enumerate(self.members)}
+
+    @property
+    def is_behind(self) -> bool:
+        return any(self.office.crew.waiting(member, "add") >= ADDS_AHEAD for member in self.members)
+
+    def add(self, segments: Any, transitions: int) -> None:
+        """Sends segments, by reference, to the shards in turn."""
+        shard, self._next = self._next, (self._next + 1) % len(self.members)
+        member = self.members[shard]
+
+        def done(size: int) -> None:
+            self.sizes[shard] = size
+
+        def lost() -> None:
+            self._missing += transitions
+
+        self.office.crew.call(member, "add", member.handle.add.remote(segments), done, lost)
+
+    def write_losses(self) -> None:
+        """Tells of segments that were lost on the way though no shard died."""
+        if self._missing:
+            self.office.event(f"{self._missing:,} transitions were lost on their way to replay")
+            self.office.lost["transitions"] += self._missing
+            self._missing = 0
+
+    def _died(self, index: int, why: str) -> None:
+        lost, self.sizes[index], self._missing = self.sizes[index] + self._missing, 0, 0
+        self.office.lost["transitions"] += lost
+        self.office.event(f"replay shard {index} died ({why}): {lost:,} transitions lost, {self.transitions:,} left; it fills "
+                          "again")
+        self.has_changed = True
+
+    def load(self, replay: Mapping[str, Any], generators: Mapping[str, Any]) -> None:
+        """Goes on from the state of one replay, divided among the shards; the generators are the first one's."""
+        parts = split_replay(replay, len(self.members), shard_segments(self.office.config))
+        for i, (member, part) in enumerate(zip(self.members, parts, strict=True)):
+            state = {"replay": part} | (dict(generators) if i == 0 else {})
+            self.office.crew.call(member, "load", member.handle.load.remote(state), partial(self.sizes.__setitem__, i))

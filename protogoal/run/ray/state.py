@@ -1,0 +1,73 @@
+"""Checkpoints of the Ray engine are those of the local engine: what one has begun, the other can go on with.
+
+Parts of replay are merged into one and divided again, by age. Each worker's environments are saved beside; if there are
+as many workers as before, with as many environments, they go on where they were, else their episodes begin afresh.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+State = Mapping[str, Any]
+
+
+def merge_replays(parts: Sequence[State]) -> dict[str, Any]:
+    """States of several `Replay`s as the state of one that holds all of it, oldest first."""
+    if len(parts) == 1:
+        return dict(parts[0])
+    ages = [_by_age(part) for part in parts]
+    # the k-th of n segments of a part is as old as the j-th of m of another where k/n = j/m
+    rank = np.concatenate([np.arange(len(order)) / max(1, len(order)) for order in ages])
+    order = np.argsort(rank, kind="stable")
+    size = len(order)
+
+    def merged(arrays: Sequence[np.ndarray]) -> np.ndarray:
+        return np.concatenate([array[age] for array, age in zip(arrays, ages, strict=True)])[order]
+
+    return {
+        "arrays": {name: merged([part["arrays"][name] for part in parts]) for name in parts[0]["arrays"]},
+        "rarest": merged([part["rarest"] for part in parts]),
+        "turned_on": np.sum([part["turned_on"] for part in parts], axis=0),
+        "next": size,
+        "size": size,
+        "added": sum(int(part["added"]) for part in parts),
+    }
+
+
+def split_replay(state: State, shards: int, capacity: int) -> list[dict[str, Any]]:
+    """The state of one `Replay` as the states of `shards` of them, each of `capacity` segments; the newest are kept."""
+    if shards == 1 and int(state["size"]) <= capacity:
+        return [dict(state) | {"next": int(state["next"]) % capacity}]
+    order = _by_age(state)
+    parts = []
+    for shard in range(shards):
+        mine = order[shard::shards][-capacity:]
+        parts.append({
+            "arrays": {name: array[mine] for name, array in state["arrays"].items()},
+            "rarest": state["rarest"][mine],
+            "turned_on": _share(np.asarray(state["turned_on"]), shard, shards),
+            "next": len(mine) % capacity,
+            "size": len(mine),
+            "added": int(_share(np.asarray(state["added"]), shard, shards)),
+        })
+    return parts
+
+
+def _by_age(state: State) -> np.ndarray:
+    """Places of the segments, oldest first: from `next` on, round the ring."""
+    size = int(state["size"])
+    return np.roll(np.arange(size), -(int(state["next"]) % size)) if size else np.arange(0)
+
+
+def _share(total: np.ndarray, shard: int, shards: int) -> np.ndarray:
+    """Whole numbers divided among shards; the first get the remainders."""
+    share: np.ndarray = total // shards + (total % shards > shard)
+    return share
+
+
+def without_episodes(generator: State) -> dict[str, Any]:
+    """An actor's state that says: environments cannot be restored, go on with this generator."""
+    return {"rng": dict(generator), "env": None}

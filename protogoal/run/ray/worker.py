@@ -1,0 +1,193 @@
+"""Workers: batches of environments and the network that acts in them (paper, Algorithm 6).
+
+A `Worker` is `Actor.collect` of the local engine in a process of its own. It fetches weights and goal sets when their
+version has changed. `Acting` is their desk: each worker has a few calls waiting so that it never idles, and none when
+replay, counting or learning is behind.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from protogoal.agents.counting import Counted
+from protogoal.agents.parts import Seeds
+from protogoal.config import DeepConfig, RiverSettings
+from protogoal.deep.act import Actor, epsilon_ladder
+from protogoal.deep.network import make_network, weights_from_arrays
+from protogoal.deep.segments import Segments
+from protogoal.goals.selection import GoalSet
+from protogoal.run.environments import make_batch_env
+from protogoal.run.ray.crew import Office, Role, start_role
+from protogoal.run.ray.published import Published
+from protogoal.run.ray.words import share_words
+
+
+@dataclass(frozen=True)
+class Report:
+    """What the session wants to know of a call: small, and sent apart from the segments."""
+
+    steps: int
+    weights_version: int
+    episode_return: NDArray[np.float64]  # [episodes that ended]
+    goal: NDArray[np.int64]  # [pursuits that ended]
+    success: NDArray[np.bool_]
+    length: NDArray[np.int64]
+    events: tuple[str, ...]
+
+
+class Worker(Role):
+    """Environments `index`·M … of W·M in all; `life` counts how often this worker has been started."""
+
+    def __init__(self, config: DeepConfig, index: int, num_envs: int, life: int = 0, words: Any = None):
+        torch.set_num_threads(1)
+        self._events: list[str] = []
+        # A worker is a process already: environments that crash take it along, and both are replaced.
+        settings = replace(config.env, workers=0) if isinstance(config.env, RiverSettings) else config.env
+        env, space = make_batch_env(settings, num_envs, on_event=self._events.append)
+        share_words(space, words)
+        seeds = Seeds.of(config.seed)
+        network = make_network(env.observation_spec, env.num_actions, env.num_bits, config.network, seeds.weights)
+        everyone = replace(config.actor, num_envs=config.ray.workers * num_envs)
+        self.actor = Actor(env, network, everyone, config.pge, config.replay, worker_seed(seeds.acting, index, life))
+        self.actor.epsilon = epsilon_ladder(everyone)[index * num_envs : (index + 1) * num_envs]
+        self.trace_length = config.replay.trace_length
+        self.goals = GoalSet.empty()
+        self._weights_version = self._goals_version = 0
+
+    def collect(self, weights: Published, goals: Published, randomly: bool, windows: int) -> tuple[Segments, Counted, Report]:
+        """Acts for some windows with these weights and goals."""
+        if weights.version != self._weights_version:
+            weights_from_arrays(self.actor.network, weights.fetch())
+            self._weights_version = weights.version
+        if goals.version != self._goals_version:
+            self.goals, self._goals_version = goals.fetch(), goals.version
+        made = [self.actor.collect(self.goals, act_randomly=randomly) for _ in range(windows)]
+        segments = Segments.join([experience.segments for experience in made])
+        counted = Counted.join([Counted.of(experience, self.trace_length) for experience in made])
+        report = Report(
+            steps=segments.size * self.trace_length,
+            weights_version=self._weights_version,
+            episode_return=np.concatenate([experience.episode_return for experience in made]),
+            goal=counted.goal,
+            success=counted.success,
+            length=np.concatenate([experience.pursuits.length for experience in made]),
+            events=tuple(self._events),
+        )
+        self._events.clear()
+        return segments, counted, report
+
+    def state(self) -> dict[str, Any]:
+        return self.actor.state_dict()
+
+    def load(self, state: Mapping[str, Any]) -> bool:
+        """Goes on from a state; False where the episodes had to begin afresh."""
+        self.actor.load_state_dict(state)
+        return self.actor.was_restored
+
+
+def worker_seed(acting: np.random.SeedSequence, index: int, life: int) -> np.random.SeedSequence:
+    """The first worker's is the local actor's; the others, and one that starts again, have streams of their own."""
+    if index == life == 0:
+        return acting
+    return np.random.SeedSequence(acting.entropy, spawn_key=(*acting.spawn_key, 2 + index, life))
+
+
+@dataclass(frozen=True)
+class Window:
+    """A worker's answer: references to what it made, and its report."""
+
+    segments: Any
+    counted: Any
+    report: Report
+
+
+class Acting:
+    """The workers' desk."""
+
+    def __init__(self, office: Office, words: Any):
+        self.office, s = office, office.config.ray
+        self.envs_per_worker = s.envs_per_worker or -(-office.config.actor.num_envs // s.workers)
+        self.steps_per_call = self.envs_per_worker * office.config.replay.trace_length * s.windows_per_call
+        self.arrived: list[tuple[int, Window]] = []  # (worker, what it made), in the order in which they came
+        self._under_way = 0  # calls
+        self._missing = 0  # steps lost since the last death
+        self._held: tuple[str, float] | None = None
+        self.members = [
+            office.crew.add(f"worker {i}", lambda life, i=i: start_role(  # type: ignore[misc]
+                Worker, office.config, i, self.envs_per_worker, life, words, cpus=s.worker_cpus), partial(self._died, i))
+            for i in range(s.workers)]
+
+    def ask_all(self, weights: Published, goals: Published) -> None:
+        """As many calls as each worker may have waiting; one each in turn, so that none is left out near the end."""
+        self._release()
+        ahead = self.office.config.ray.calls_ahead
+        for _ in range(ahead):
+            for index, member in enumerate(self.members):
+                if member.is_ready and self.office.crew.waiting(member, "collect") < ahead and not self._is_enough:
+                    self.ask(index, weights, goals)
+
+    @property
+    def _is_enough(self) -> bool:
+        return self.office.pacing.steps + self._under_way * self.steps_per_call >= self.office.config.steps
+
+    def ask(self, index: int, weights: Published, goals: Published) -> None:
+        """One call of one worker."""
+        office, member = self.office, self.members[index]
+        randomly = office.pacing.updates == 0
+        segments, counted, report = member.handle.collect.options(num_returns=3).remote(
+            weights, goals, randomly, office.config.ray.windows_per_call)
+
+        def done(made: Report) -> None:
+            self._under_way -= 1
+            self.arrived.append((index, Window(segments, counted, made)))
+
+        def lost() -> None:
+            self._under_way -= 1
+            self._missing += self.steps_per_call
+
+        self._under_way += 1
+        office.crew.call(member, "collect", report, done, lost)
+
+    def hold(self, reason: str) -> None:
+        """No calls now, because something is behind; the time is told as time/held_by_…."""
+        if self._held is None:
+            self._held = (reason, time.perf_counter())
+
+    def _release(self) -> None:
+        if self._held is not None:
+            reason, since = self._held
+            self.office.log.spent(f"held_by_{reason}", time.perf_counter() - since)
+            self._held = None
+
+    def _died(self, index: int, why: str) -> None:
+        lost, self._missing = self._missing, 0
+        self.office.lost["steps"] += lost
+        self.office.event(f"worker {index} died ({why}): up to {lost:,} steps under way lost; it starts again, with its "
+                          f"{self.envs_per_worker} episodes afresh")
+
+    def load(self, states: Sequence[Mapping[str, Any]]) -> None:
+        """Goes on from states, one a worker; with another number of workers or environments the episodes begin afresh."""
+        fits = len(states) == len(self.members)
+        whole = [0]
+        for index, member in enumerate(self.members):
+            state = states[index] if fits else None
+            if state is None or (state["env"] is not None and len(state["goal"]) != self.envs_per_worker):
+                continue
+
+            def done(restored: bool) -> None:
+                whole[0] += restored
+
+            self.office.crew.call(member, "load", member.handle.load.remote(state), done)
+        self.office.crew.settle()
+        if whole[0] < len(self.members):
+            afresh = len(self.members) - whole[0]
+            self.office.event(f"the environments of {afresh} of {len(self.members)} workers could not be restored: "
+                              "their episodes begin afresh")
