@@ -3,10 +3,12 @@
 from gymnasium.envs.registration import register, registry
 
 
-def _register(name: str, entry_point: str, max_episode_steps: int | None = None) -> None:
+def _register(name: str, entry_point: str, max_episode_steps: int | None = None, vector_entry_point: str | None = None) -> None:
     if name not in registry:  # a second import (reload, spawned worker) must not warn
-        register(name, entry_point=entry_point, max_episode_steps=max_episode_steps)
+        register(name, entry_point=entry_point, max_episode_steps=max_episode_steps, vector_entry_point=vector_entry_point)
 
 
 _register("protogoal/SparseTaxi-v0", "protogoal.envs.taxi:SparseTaxi", max_episode_steps=200)
 _register("protogoal/MiniHackRiver-v0", "protogoal.envs.minihack.env:RiverEnv")
+_register("protogoal/Baba-v0", "protogoal.envs.baba.env:BabaEnv",
+          vector_entry_point="protogoal.envs.baba.env:BabaVectorEnv")

@@ -166,6 +166,16 @@ class BabaBatch:
         self.truncated[:] = False
         return self._observation, self.active
 
+    def reset_where(self, mask: np.ndarray) -> None:
+        """Starts some games anew, those where mask, bool [N], is True."""
+        mask = np.asarray(mask)
+        if mask.shape != (self.num_envs,) or mask.dtype != np.bool_:
+            raise ValueError(f"the mask must be bool of shape ({self.num_envs},), not {mask.dtype} of {mask.shape}")
+        state, start = self.get_state(), self._start
+        for name in ("kind", "cell", "face", "steps"):
+            state[name][mask] = getattr(start, name)
+        self.set_state(state)
+
     def step(self, actions: np.ndarray) -> BatchStep:
         """One action a game, int [N]: 0 up, 1 down, 2 left, 3 right, 4 no-op. The arrays returned are this object's own."""
         actions = np.asarray(actions)

@@ -1,0 +1,133 @@
+"""Pictures of a game: frames as RGB arrays, text for terminals, and animations.
+
+A frame is made of tiles (`sprites`); words that are no part of a rule in force are dimmed and crossed out. Used by the
+environments' `render`, by `play`, and by whoever wants a GIF of what an agent does (`save_gif`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from protogoal.envs.baba.levels import Level
+from protogoal.envs.baba.game import Thing, spelled
+from protogoal.envs.baba.rules import RIGHT
+from protogoal.envs.baba.sentences import in_force
+from protogoal.envs.baba.sprites import (
+    BACKGROUND,
+    COLOURS,
+    FIELD,
+    TERRAIN_COLOUR,
+    TILE,
+    object_tile,
+    terrain_tile,
+    word_colour,
+    word_tile,
+)
+
+FLAT = ("floor", "grass", "belt", "water", "goop", "lava", "ice")  # lie under everything else
+ALIVE = ("baba", "keke", "me", "robot", "ghost", "crab", "jelly", "bug", "bird")  # stand on everything else
+
+
+def things_in(level: Level, planes: np.ndarray) -> list[Thing]:
+    """The things that planes, uint8 or bool [P, H, W], show; all facing right, since planes do not say."""
+    return [Thing(level.kinds[k], int(r), int(c), RIGHT) for k, r, c in np.argwhere(planes[: len(level.kinds)])]
+
+
+def active_words(on_board: Sequence[Thing]) -> set[tuple[tuple[int, int], str]]:
+    """The word blocks, as (cell, word), that take part in a rule in force."""
+    return {block for sentence in in_force(spelled(list(on_board))) for block in sentence.blocks}
+
+
+def _order(thing: Thing) -> int:
+    return 0 if thing.name in FLAT else 1 if thing.name.isupper() else 3 if thing.name in ALIVE else 2
+
+
+def _blend(canvas: np.ndarray, tile: np.ndarray, row: int, column: int) -> None:
+    area = canvas[row * TILE : (row + 1) * TILE, column * TILE : (column + 1) * TILE]
+    opaque = tile[..., 3] > 0
+    area[opaque] = tile[opaque, :3]
+
+
+def frame(level: Level, on_board: Sequence[Thing], scale: int = 2, border: bool = True) -> np.ndarray:
+    """One picture, uint8 [rows, columns, 3]; a tile is 24 · scale pixels wide."""
+    if scale < 1:
+        raise ValueError(f"scale must be at least 1, not {scale}")
+    canvas = np.empty((level.height * TILE, level.width * TILE, 3), np.uint8)
+    canvas[...] = FIELD
+    canvas[::TILE] = BACKGROUND  # hairlines between the cells
+    canvas[:, ::TILE] = BACKGROUND
+    for row, column in np.argwhere(level.terrain):
+        _blend(canvas, terrain_tile(), row, column)
+    active = active_words(on_board)
+    for thing in sorted(on_board, key=_order):
+        if thing.name.isupper():
+            tile = word_tile(thing.name, ((thing.row, thing.column), thing.name) in active)
+        else:
+            tile = object_tile(thing.name, thing.face)
+        _blend(canvas, tile, thing.row, thing.column)
+    if border:
+        framed = np.empty((canvas.shape[0] + TILE // 2, canvas.shape[1] + TILE // 2, 3), np.uint8)
+        framed[...] = BACKGROUND
+        framed[TILE // 4 : -(TILE // 4), TILE // 4 : -(TILE // 4)] = canvas
+        canvas = framed
+    return canvas.repeat(scale, 0).repeat(scale, 1)
+
+
+def _colour(rgb: Iterable[int], background: bool = False) -> str:
+    r, g, b = (int(x) for x in rgb)
+    return f"\x1b[{48 if background else 38};2;{r};{g};{b}m"
+
+
+def ansi(level: Level, on_board: Sequence[Thing], colour: bool = True) -> str:
+    """The board as text, four characters a cell: words by their first letters, in lower case and dim when inactive;
+    objects as their first two letters between dots of colour; terrain as blocks."""
+    active = active_words(on_board)
+    top: dict[tuple[int, int], Thing] = {}
+    for thing in sorted(on_board, key=_order):
+        top[thing.row, thing.column] = thing
+    lines = []
+    for r in range(level.height):
+        line = ""
+        for c in range(level.width):
+            thing = top.get((r, c))
+            if level.terrain[r, c]:
+                text, rgb, fill = "████", TERRAIN_COLOUR, False
+            elif thing is None:
+                text, rgb, fill = " ·  ", (70, 76, 96), False
+            elif thing.name.isupper():
+                on = ((r, c), thing.name) in active
+                text = f"{thing.name if on else thing.name.lower():^4.4}"
+                rgb = word_colour(thing.name)
+                rgb, fill = (rgb, True) if on else (tuple(x // 2 for x in rgb), False)
+            else:
+                text, rgb, fill = f"({thing.name[:2]})", COLOURS[thing.name], False
+            if not colour:
+                line += text
+            elif fill:
+                line += f"{_colour(rgb, background=True)}\x1b[30m{text}\x1b[0m"
+            else:
+                line += f"{_colour(rgb)}{text}\x1b[0m"
+        lines.append(line.rstrip() if not colour else line)
+    return "\n".join(lines)
+
+
+def save_gif(frames: Iterable[np.ndarray], path: str | Path, seconds_per_frame: float = 0.15, hold: float = 1.0) -> Path:
+    """Writes RGB frames as a looping GIF; the last one stays for `hold` seconds. Written beside and renamed."""
+    images = [Image.fromarray(np.asarray(f, np.uint8)) for f in frames]
+    if not images:
+        raise ValueError("a GIF needs at least one frame")
+    if any(image.size != images[0].size for image in images):
+        raise ValueError("all frames of a GIF must have the same size")
+    path = Path(path)
+    durations = [round(seconds_per_frame * 1000)] * (len(images) - 1) + [round(hold * 1000)]
+    palette = images[len(images) // 2].quantize(64)
+    flat = [image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images]
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    flat[0].save(temporary, format="GIF", save_all=True, append_images=flat[1:], duration=durations, loop=0, disposal=1)
+    temporary.replace(path)
+    return path
