@@ -83,10 +83,11 @@ def _colour(rgb: Iterable[int], background: bool = False) -> str:
     return f"\x1b[{48 if background else 38};2;{r};{g};{b}m"
 
 
-def ansi(level: Level, on_board: Sequence[Thing], colour: bool = True) -> str:
-    """The board as text, four characters a cell: words by their first letters, in lower case and dim when inactive;
-    objects as their first two letters between dots of colour; terrain as blocks."""
+def ansi(level: Level, on_board: Sequence[Thing], colour: bool = True, wide: bool = True) -> str:
+    """The board as text, a cell four characters wide, or two: words in upper case, in lower case and dim when they are no
+    part of a rule; objects by their first letters, in brackets where there is room; terrain as blocks."""
     active = active_words(on_board)
+    width = 4 if wide else 2
     top: dict[tuple[int, int], Thing] = {}
     for thing in sorted(on_board, key=_order):
         top[thing.row, thing.column] = thing
@@ -95,24 +96,24 @@ def ansi(level: Level, on_board: Sequence[Thing], colour: bool = True) -> str:
         line = ""
         for c in range(level.width):
             thing = top.get((r, c))
+            fill = False
+            rgb: tuple[int, ...]
             if level.terrain[r, c]:
-                text, rgb, fill = "████", TERRAIN_COLOUR, False
+                text, rgb = "█" * width, TERRAIN_COLOUR
             elif thing is None:
-                text, rgb, fill = " ·  ", (70, 76, 96), False
+                text, rgb = f"{'·':^{width}}", (70, 76, 96)
             elif thing.name.isupper():
-                on = ((r, c), thing.name) in active
-                text = f"{thing.name if on else thing.name.lower():^4.4}"
+                fill = ((r, c), thing.name) in active
                 rgb = word_colour(thing.name)
-                rgb, fill = (rgb, True) if on else (tuple(x // 2 for x in rgb), False)
+                text = f"{thing.name if fill else thing.name.lower():^{width}.{width}}"
+                if not fill:
+                    rgb = tuple(x // 2 for x in rgb)
             else:
-                text, rgb, fill = f"({thing.name[:2]})", COLOURS[thing.name], False
-            if not colour:
-                line += text
-            elif fill:
-                line += f"{_colour(rgb, background=True)}\x1b[30m{text}\x1b[0m"
-            else:
-                line += f"{_colour(rgb)}{text}\x1b[0m"
-        lines.append(line.rstrip() if not colour else line)
+                text, rgb = f"({thing.name[:2]})" if wide else thing.name[:2], COLOURS[thing.name]
+            if colour:
+                text = _colour(rgb, fill) + ("\x1b[30m" if fill else "") + text + "\x1b[0m"
+            line += text
+        lines.append(line if colour else line.rstrip())
     return "\n".join(lines)
 
 
