@@ -65,10 +65,13 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument("--space", metavar="MODULE:FUNCTION", help="its proto-goals: a function of the environment")
     train.add_argument("--run", type=Path, help="directory of the run (default: runs/PRESET-SEED)")
     train.add_argument("--engine", choices=("local", "ray"), default="local", help="one process, or Ray actors")
+    _add_ray_options(train)
     train.add_argument("-h", "--help", action="store_true", help="show the preset's fields and leave")
 
     resume = command("resume", _resume, "go on with a run from its last checkpoint")
     resume.add_argument("run", type=Path, help="directory of the run")
+    resume.add_argument("--engine", choices=("local", "ray"), help="another engine than before")
+    _add_ray_options(resume)
 
     evaluate = command("eval", _eval, "success rate of a trained agent, with a confidence interval")
     evaluate.add_argument("run", type=Path, help="directory of the run")
@@ -102,6 +105,18 @@ def _parser() -> argparse.ArgumentParser:
     bench.add_argument("--quick", action="store_true", help="small sizes")
     bench.add_argument("--json", action="store_true", help="print JSON")
     return parser
+
+
+def _add_ray_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--address", help="ray engine: auto or HOST:PORT of a cluster (default: one is started here)")
+    command.add_argument("--workers", type=_positive, help="ray engine: processes that act")
+    command.add_argument("--envs-per-worker", type=_positive, help="ray engine: environments of each")
+
+
+def _ray_options(parsed: argparse.Namespace) -> dict[str, Any]:
+    """Those of the ray engine's options that were given."""
+    given = {name: getattr(parsed, name) for name in ("address", "workers", "envs_per_worker")}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _positive(text: str) -> int:
@@ -139,7 +154,7 @@ def _train(parsed: argparse.Namespace, rest: list[str]) -> int:
     from protogoal.run.training import train
 
     path = parsed.run or Path("runs") / f"{preset}-{config.seed}"
-    train(path, preset, config, parsed.engine)
+    train(path, preset, config, parsed.engine, _ray_options(parsed))
     return 0
 
 
@@ -183,7 +198,7 @@ def _nearest(word: str, known: Any) -> str:
 def _resume(parsed: argparse.Namespace, _: list[str]) -> None:
     from protogoal.run.training import resume
 
-    resume(parsed.run)
+    resume(parsed.run, parsed.engine, _ray_options(parsed))
 
 
 def _eval(parsed: argparse.Namespace, _: list[str]) -> None:

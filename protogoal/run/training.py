@@ -7,6 +7,7 @@ this file drives it. The first Ctrl-C ends the run at the next such point, with 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import importlib.util
 import signal
 import threading
@@ -75,15 +76,16 @@ def _need(module: str, extra: str, words: str) -> None:
         raise ValueError(f"{words}: pip install 'protogoal[{extra}]'")
 
 
-def train(path: Path, preset: str, config: Any, engine: str = "local") -> None:
-    """A new run in `path`, to its end or to Ctrl-C."""
+def train(path: Path, preset: str, config: Any, engine: str = "local", ray: Mapping[str, Any] | None = None) -> None:
+    """A new run in `path`, to its end or to Ctrl-C; `ray` are fields of the Ray engine to be set."""
+    config = with_ray(config, engine, ray or {})
     RunDirectory.check_free(path)
     with contextlib.closing(make_session(config, engine)) as session:  # refuses before anything is written
         run = RunDirectory.create(path, preset, config, engine)
         _drive(run, session, Store.create(run.database, _meta(run)))
 
 
-def resume(path: Path, engine: str | None = None) -> None:
+def resume(path: Path, engine: str | None = None, ray: Mapping[str, Any] | None = None) -> None:
     """Go on with a run from its last whole checkpoint, or from the beginning if there is none yet.
 
     A checkpoint belongs to a run, not to an engine: what one engine began another may go on with.
@@ -93,13 +95,23 @@ def resume(path: Path, engine: str | None = None) -> None:
     if found is not None and found[0] >= run.config.steps:
         print(f"{path} has reached its {run.config.steps:,} steps already")
         return
-    with contextlib.closing(make_session(run.config, engine or run.engine)) as session:
+    engine = engine or run.engine
+    with contextlib.closing(make_session(with_ray(run.config, engine, ray or {}), engine)) as session:
         if found is not None:
             load_state(session, found[1], run)
         store = Store.open(run.database) if run.database.exists() else Store.create(run.database, _meta(run))
         store.truncate_after(session.step if found else -1)
         store.event(session.step, f"resumed at step {session.step:,}")
         _drive(run, session, store)
+
+
+def with_ray(config: Any, engine: str, fields: Mapping[str, Any]) -> Any:
+    """A configuration with fields of its `ray` section replaced."""
+    if not fields:
+        return config
+    if engine != "ray" or not isinstance(config, configuration.DeepConfig):
+        raise ValueError(f"--{next(iter(fields)).replace('_', '-')} is for deep agents with --engine ray")
+    return dataclasses.replace(config, ray=dataclasses.replace(config.ray, **fields))
 
 
 def load_state(session: Session, state: Mapping[str, Any], run: RunDirectory) -> None:

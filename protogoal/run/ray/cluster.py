@@ -48,7 +48,7 @@ def disconnect() -> None:
 
 def _check_answers(settings: RaySettings) -> None:
     """A ValueError unless a cluster answers in time; Ray itself would wait for minutes."""
-    waited = f"(waited {settings.connect_seconds:g} s; ray.connect_seconds)"
+    waited = f"(ray.connect_seconds = {settings.connect_seconds:g})"
     if settings.address == "auto":
         return  # Ray looks into files of this machine, which takes no time
     host, _, port = settings.address.rpartition(":")

@@ -2,7 +2,8 @@
 
 Every question to a role is a `Call`; `Crew.take` waits for answers and hands each to whoever asked. A role that dies,
 or does not answer in time, is started again with the next `life`; its desk says what was lost. One that fails again and
-again without answering anything in between ends the run: then the fault is not the machine's.
+again without answering anything in between, or cannot be started, is given up, which ends the run unless its desk can do
+without it.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ from protogoal.run.ray.pacing import Pacing
 
 MOST_FAILURES = 3
 """Deaths in a row, without one answer in between, after which a role is given up."""
+
+BEGINNINGS = frozenset({"hello", "load", "set_shards"})
+"""Calls that a role can answer without having done any work."""
 
 Done = Callable[[Any], None]
 
@@ -49,10 +53,12 @@ class Member:
     name: str
     start: Callable[[int], Any]
     lost: Callable[[str], None]
+    gone: Callable[[str], None]
     handle: Any = None
     life: int = 0
     failures: int = 0
     is_ready: bool = False
+    is_gone: bool = False
     whereabouts: dict[str, Any] = field(default_factory=dict)
 
 
@@ -77,9 +83,11 @@ class Crew:
         self._calls: dict[Any, Call] = {}
         self._waiting: Counter[tuple[str, str]] = Counter()
 
-    def add(self, name: str, start: Callable[[int], Any], lost: Callable[[str], None]) -> Member:
-        """A new role; it is ready when it has said hello."""
-        member = Member(name, start, lost)
+    def add(
+        self, name: str, start: Callable[[int], Any], lost: Callable[[str], None], gone: Callable[[str], None] | None = None
+    ) -> Member:
+        """A new role; it is ready when it has said hello. Without `gone` the run cannot do without it."""
+        member = Member(name, start, lost, gone or self._end_run)
         self.members.append(member)
         self._start(member)
         return member
@@ -91,6 +99,9 @@ class Crew:
             member.is_ready, member.whereabouts = True, whereabouts
 
         self.call(member, "hello", member.handle.hello.remote(), ready)
+
+    def _end_run(self, why: str) -> None:
+        raise ValueError(f"{why}; the run can be resumed")
 
     def call(self, member: Member, what: str, answer: Any, done: Done, lost: Callable[[], None] = lambda: None) -> None:
         """Waits for `answer`, a reference: then `done` gets it; `lost` is called instead when it will never come."""
@@ -136,27 +147,40 @@ class Crew:
             if call.life == call.member.life and not isinstance(error, ObjectLostError):
                 self._replace(call.member, _words(error))
             return
-        call.member.failures = 0
+        if call.what not in BEGINNINGS:
+            call.member.failures = 0
         call.done(value)
 
     def _give_up_the_silent(self) -> None:
         now = time.monotonic()
         for call in list(self._calls.values()):
-            if now - call.since > self.answer_seconds and call.life == call.member.life:
+            if now - call.since > self.answer_seconds and call.life == call.member.life and not call.member.is_gone:
                 ray.kill(call.member.handle)
-                self._replace(call.member, f"it did not answer for {self.answer_seconds:g} s")
+                if call.what == "hello":
+                    self._give_up(call.member, f"{call.member.name} did not start within {self.answer_seconds:g} s")
+                else:
+                    self._replace(call.member, f"it did not answer for {self.answer_seconds:g} s")
 
     def _replace(self, member: Member, why: str) -> None:
         member.failures += 1
         if member.failures >= MOST_FAILURES:
-            raise ValueError(f"{member.name} failed {member.failures} times in a row ({why}); the run can be resumed")
+            self._give_up(member, f"{member.name} failed {member.failures} times in a row: {why}")
+            return
+        self._drop_calls(member)
+        member.life += 1
+        self._start(member)
+        member.lost(why)
+
+    def _give_up(self, member: Member, why: str) -> None:
+        member.is_gone, member.is_ready = True, False
+        self._drop_calls(member)
+        member.gone(why)
+
+    def _drop_calls(self, member: Member) -> None:
         for answer, call in list(self._calls.items()):
             if call.member is member:
                 self._pop(answer)
                 call.lost()
-        member.life += 1
-        self._start(member)
-        member.lost(why)
 
     def settle(self, but: str = "") -> None:
         """Waits until no call is under way, but for calls of one kind."""

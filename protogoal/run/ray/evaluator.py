@@ -53,6 +53,7 @@ class Evaluating:
         self.generator: Mapping[str, Any] = np.random.default_rng(Seeds.of(office.config.seed).evaluating).bit_generator.state
         self.next_step = office.config.evaluation.every
         self.queue: list[tuple[int, int, Published]] = []  # (step, episodes, weights) to be played, oldest first
+        self._weights_lost = False
         self.member = office.crew.add("evaluator", lambda _: start_role(
             EvaluatorRole, office.config, office.spaces, cpus=office.config.ray.evaluator_cpus), self._died)
 
@@ -67,12 +68,16 @@ class Evaluating:
         """An evaluation of these weights."""
         self.queue.append((self.office.pacing.steps, episodes, weights))
 
-    def ask(self) -> None:
-        """The next of the queue, unless one is being played."""
+    def ask(self, newest: Published) -> None:
+        """The next of the queue, unless one is being played; with the newest weights if its own were lost."""
         if self.queue and self.member.is_ready and not self.office.crew.waiting(self.member, "play"):
             step, episodes, weights = self.queue[0]
-            answer = self.member.handle.play.remote(weights, episodes)
-            self.office.crew.call(self.member, "play", answer, lambda result: self._played(step, *result))
+            answer = self.member.handle.play.remote(newest if self._weights_lost else weights, episodes)
+            self._weights_lost = False
+            self.office.crew.call(self.member, "play", answer, lambda result: self._played(step, *result), self._lost)
+
+    def _lost(self) -> None:
+        self._weights_lost = True
 
     def _played(self, step: int, result: Evaluation, generator: Mapping[str, Any]) -> None:
         self.queue.pop(0)
@@ -83,6 +88,7 @@ class Evaluating:
             self.office.store.metrics(step, {"success": result.success_rate, "episode_length": result.mean_length})
 
     def _died(self, why: str) -> None:
+        self._weights_lost = False
         self.office.event(f"evaluator died ({why}): {len(self.queue)} evaluations are played again")
         self.load(self.generator)
 

@@ -106,7 +106,7 @@ class Learning:
         self.office, self.memory, s = office, memory, office.config.ray
         self.weights = Published()
         self._backup: dict[str, Any] | None = None
-        self._backup_due = time.monotonic() + s.backup_seconds
+        self._backup_due = 0.0
         self.member = office.crew.add("learner", lambda _: start_role(
             LearnerRole, office.config, office.spaces, cpus=s.learner_cpus, gpus=s.learner_gpus), self._died)
 
@@ -158,14 +158,11 @@ class Learning:
         self.office.event(f"learner died ({why}): the last {pacing.updates - kept:,} updates lost, it goes on from update {kept:,}")
         pacing.updates = kept
         if self._backup is not None:
-            self._load(self._backup)
+            self.load(self._backup)
         self.tell_shards()
 
-    def _load(self, state: Mapping[str, Any]) -> None:
-        self.office.crew.call(self.member, "load", self.member.handle.load.remote(state), lambda _: None)
-
     def load(self, state: dict[str, Any]) -> None:
-        """Goes on from a state; its weights are the newest."""
+        """Goes on from a state; its weights are the newest. They are put here, and not lost with any other machine."""
         self.keep(state)
-        self._load(state)
+        self.office.crew.call(self.member, "load", self.member.handle.load.remote(state), lambda _: None)
         self.weights = self.weights.next(ray.put(state["network"]))

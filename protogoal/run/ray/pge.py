@@ -89,6 +89,7 @@ class Judging:
         self._backlog: list[tuple[Any, int]] = []  # (reference, transitions) to be counted
         self._counted: list[tuple[Any, int]] = []  # sent, but not in the mirror yet
         self._under_way = 0  # transitions sent and not answered
+        self._missing = 0  # transitions that could not be counted
         self.member = office.crew.add("proto-goal evaluator", lambda _: start_role(
             PGERole, office.config, office.spaces, space, words, cpus=office.config.ray.pge_cpus), self._died)
 
@@ -119,6 +120,7 @@ class Judging:
 
         def lost() -> None:
             self._under_way -= transitions
+            self._missing += transitions
 
         self._counted += sent
         self._under_way += transitions
@@ -166,17 +168,21 @@ class Judging:
 
     def _died(self, why: str) -> None:
         again = sum(n for _, n in self._counted)
-        self._backlog, self._counted = self._counted + self._backlog, []
+        self._backlog, self._counted, self._missing = self._counted + self._backlog, [], 0
         self.office.event(f"proto-goal evaluator died ({why}): it goes on from goal set {self.mirror.goal_set.version}; "
                           f"{again:,} transitions are counted again, none lost")
-        self._load(self.mirror.state_dict())
+        self.load(self.mirror.state_dict())
         self.tell_shards()
 
-    def _load(self, state: Mapping[str, Any]) -> None:
-        self.office.crew.call(self.member, "load", self.member.handle.load.remote(state), lambda _: None)
+    def write_losses(self) -> None:
+        """Tells of windows that were lost on the way though the evaluator lives."""
+        if self._missing:
+            self.office.event(f"{self._missing:,} transitions were lost on their way to the proto-goal evaluator")
+            self.office.lost["counts"] += self._missing
+            self._missing = 0
 
     def load(self, state: State) -> None:
-        """Goes on from a state."""
-        self._load(state)
+        """Goes on from a state; its goals are published anew."""
+        self.office.crew.call(self.member, "load", self.member.handle.load.remote(state), lambda _: None)
         self._mirror(state, len(self._counted))
         self.publish()

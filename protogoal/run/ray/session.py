@@ -74,8 +74,7 @@ class RaySession:
         while self.step < config.steps:
             with office.log.timing("loop"):
                 turn()
-                self.memory.write_losses()
-                office.write_events()
+                self._write_losses()
             office.log.facts["ratio"] = office.pacing.ratio
             if self.step >= config.steps:
                 self._finish()
@@ -144,13 +143,20 @@ class RaySession:
         if self.evaluating.is_due():
             self.evaluating.add(self.config.evaluation.episodes, self.learning.weights)
             self._write_metrics()
-        self.evaluating.ask()
+        self.evaluating.ask(self.learning.weights)
+
+    def _write_losses(self) -> None:
+        self.memory.write_losses()
+        self.acting.write_losses()
+        if self.judging is not None:
+            self.judging.write_losses()
+        self.office.write_events()
 
     def _write_metrics(self) -> None:
         office = self.office
         assert office.store is not None
         pace = {"ratio": office.pacing.ratio, "ratio_target": self.config.learner.replay_ratio, "staleness": self._staleness}
-        losses = {f"lost/{what}": float(office.lost[what]) for what in ("steps", "transitions", "updates")}
+        losses = {f"lost/{what}": float(office.lost[what]) for what in ("steps", "transitions", "updates", "counts")}
         office.store.metrics(self.step, office.log.metrics(self.step) | pace | losses)
         if self.judging is not None:
             office.store.metrics(self.step, goal_metrics(self.judging.mirror))
@@ -161,9 +167,9 @@ class RaySession:
         self.evaluating.add(self.config.evaluation.final_episodes, self.learning.weights)
         self._write_metrics()
         while self.evaluating.queue:
-            self.evaluating.ask()
+            self.evaluating.ask(self.learning.weights)
             self.office.crew.take(timeout=1.0)
-        self.office.write_events()
+        self._write_losses()
 
     def _quiesce(self) -> None:
         """Until nothing is under way but evaluations, and all that was acted is stored and counted."""
@@ -213,7 +219,8 @@ class RaySession:
 
     def _gather(self) -> dict[str, Any] | None:
         crew, answers = self.office.crew, {}
-        wanted = [*self.memory.members, *self.acting.members, self.learning.member]
+        present = [member for member in self.acting.members if not member.is_gone]
+        wanted = [*self.memory.members, *present, self.learning.member]
         wanted += [self.judging.member] if self.judging is not None else []
         for member in wanted:
             def keep(state: Any, name: str = member.name) -> None:
@@ -224,7 +231,7 @@ class RaySession:
         if len(answers) < len(wanted):
             return None
         shards = [answers[member.name] for member in self.memory.members]
-        workers = [answers[member.name] for member in self.acting.members]
+        workers = [answers[member.name] for member in present]
         learner = answers[self.learning.member.name]
         self.learning.keep(learner)
         agent = {

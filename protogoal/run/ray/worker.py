@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from protogoal.agents.counting import Counted
 from protogoal.agents.parts import Seeds
-from protogoal.config import DeepConfig, RiverSettings
+from protogoal.config import BabaSettings, DeepConfig
 from protogoal.deep.act import Actor, epsilon_ladder
 from protogoal.deep.network import make_network, weights_from_arrays
 from protogoal.deep.segments import Segments
@@ -50,7 +50,7 @@ class Worker(Role):
         torch.set_num_threads(1)
         self._events: list[str] = []
         # A worker is a process already: environments that crash take it along, and both are replaced.
-        settings = replace(config.env, workers=0) if isinstance(config.env, RiverSettings) else config.env
+        settings = config.env if isinstance(config.env, BabaSettings) else replace(config.env, workers=0)
         env, space = make_batch_env(settings, num_envs, on_event=self._events.append)
         share_words(space, words)
         seeds = Seeds.of(config.seed)
@@ -122,7 +122,8 @@ class Acting:
         self._held: tuple[str, float] | None = None
         self.members = [
             office.crew.add(f"worker {i}", lambda life, i=i: start_role(  # type: ignore[misc]
-                Worker, office.config, i, self.envs_per_worker, life, words, cpus=s.worker_cpus), partial(self._died, i))
+                Worker, office.config, i, self.envs_per_worker, life, words, cpus=s.worker_cpus),
+                partial(self._died, i), partial(self._gone, i))
             for i in range(s.workers)]
 
     def ask_all(self, weights: Published, goals: Published) -> None:
@@ -141,6 +142,8 @@ class Acting:
     def ask(self, index: int, weights: Published, goals: Published) -> None:
         """One call of one worker."""
         office, member = self.office, self.members[index]
+        if member.is_gone:
+            return
         randomly = office.pacing.updates == 0
         segments, counted, report = member.handle.collect.options(num_returns=3).remote(
             weights, goals, randomly, office.config.ray.windows_per_call)
@@ -172,6 +175,19 @@ class Acting:
         self.office.lost["steps"] += lost
         self.office.event(f"worker {index} died ({why}): up to {lost:,} steps under way lost; it starts again, with its "
                           f"{self.envs_per_worker} episodes afresh")
+
+    def _gone(self, index: int, why: str) -> None:
+        left = sum(not member.is_gone for member in self.members)
+        if not left:
+            raise ValueError(f"no worker is left: {why}; the run can be resumed")
+        self.office.event(f"worker {index} is given up ({why}); the run goes on with {left}")
+
+    def write_losses(self) -> None:
+        """Tells of steps that were lost though no worker died: the weights they were to be acted with were gone."""
+        if self._missing:
+            self.office.event(f"{self._missing:,} steps were lost with the weights they needed")
+            self.office.lost["steps"] += self._missing
+            self._missing = 0
 
     def load(self, states: Sequence[Mapping[str, Any]]) -> None:
         """Goes on from states, one a worker; with another number of workers or environments the episodes begin afresh."""
