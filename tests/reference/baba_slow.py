@@ -233,7 +233,7 @@ class SlowGame:
         self.heading: dict[Thing, str] = {}
         self.granted: list[tuple[Thing, str]] = []
         self.shifting = shifting
-        stage = {mover: 0 for mover in movers}
+        stage = dict.fromkeys(movers, 0)
         while stage:
             now = min(stage.values())
             for mover in list(movers):

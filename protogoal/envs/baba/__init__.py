@@ -5,8 +5,8 @@ core for agents, `env` the Gymnasium face, `render` draws, `game` plays one game
 """
 
 from protogoal.envs.baba.batch import ACTIONS, BabaBatch
-from protogoal.envs.baba.levels import KEKE_LEGEND, LEGEND, Legend, Level, level_names, load_level
 from protogoal.envs.baba.game import Game, Outcome, replay
+from protogoal.envs.baba.levels import KEKE_LEGEND, LEGEND, Legend, Level, level_names, load_level
 
 __all__ = ["ACTIONS", "KEKE_LEGEND", "LEGEND", "BabaBatch", "Game", "Legend", "Level", "Outcome", "level_names", "load_level",
            "replay"]

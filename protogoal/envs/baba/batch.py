@@ -85,7 +85,7 @@ def _scratch(level: Level) -> Scratch:
         queue=np.zeros(4 * size, np.int32), left=np.zeros(size, np.int16), mover=np.zeros(size, np.int16),
         stage=np.zeros(size, np.uint8), can_go=np.zeros(size, np.uint8), pushed=np.zeros(size, np.uint8),
         doomed=np.zeros(size, np.uint8), cancelled=np.zeros((level.num_object_types + 1, 2), np.int64),
-        count=np.zeros(4, np.int64),
+        tally=np.zeros(4, np.int64),
     )
 
 
@@ -211,7 +211,7 @@ class BabaBatch:
         alive = arrays["kind"] != DEAD
         cells = arrays["cell"][alive]
         legal = (arrays["kind"][alive] < len(self.level.kinds)).all() and (arrays["face"] < 4).all()
-        if not legal or (len(cells) and not (0 <= cells.min() and cells.max() < self.num_cells)):
+        if not legal or (len(cells) and (cells.min() < 0 or cells.max() >= self.num_cells)):
             raise ValueError(f"the state is not one of level {self.level.name}: a kind, cell or direction is out of range")
         for name, value in arrays.items():
             getattr(self._games, name)[:] = value

@@ -93,13 +93,13 @@ def _first_free_slot(b):
 def _become(b, s, o, target):
     """Gives object o the kind that stands for a group: the object type itself, or for TEXT the block of its own name."""
     if b.word_class[b.kind[o]] != 0:
-        s.count[WORDS_CHANGED] = 1
+        s.tally[WORDS_CHANGED] = 1
     if target == len(b.props) - 1:
         b.kind[o] = b.word_of[b.group[b.kind[o]]]
-        s.count[WORDS_CHANGED] = 1
+        s.tally[WORDS_CHANGED] = 1
     else:
         b.kind[o] = target
-    s.count[CHANGED] = 1
+    s.tally[CHANGED] = 1
 
 
 @kernel
@@ -201,7 +201,7 @@ def has_you(b):
     """Whether anything is YOU."""
     if not b.summary[0] & YOU:
         return False
-    for o in range(len(b.kind)):
+    for o in range(len(b.kind)):  # noqa: SIM110 (numba has no generators here)
         if b.kind[o] != DEAD and b.props[b.group[b.kind[o]]] & YOU:
             return True
     return False
@@ -210,14 +210,14 @@ def has_you(b):
 @inlined
 def settle(b, s):
     """Step 2: reads the rules if words moved, and transforms."""
-    if s.count[WORDS_CHANGED]:
+    if s.tally[WORDS_CHANGED]:
         read_rules(b, s.cancelled)
-        s.count[WORDS_CHANGED] = 0
+        s.tally[WORDS_CHANGED] = 0
     if b.summary[1]:
         _transform(b, s)
-        if s.count[WORDS_CHANGED]:
+        if s.tally[WORDS_CHANGED]:
             read_rules(b, s.cancelled)
-            s.count[WORDS_CHANGED] = 0
+            s.tally[WORDS_CHANGED] = 0
 
 
 @inlined
@@ -227,9 +227,9 @@ def turn(b, s, action):
     settle(b, s)
     _interact(b, s)
     won = is_won(b)
-    if s.count[WORDS_CHANGED]:  # words that sank or melted
+    if s.tally[WORDS_CHANGED]:  # words that sank or melted
         read_rules(b, s.cancelled)
-        s.count[WORDS_CHANGED] = 0
+        s.tally[WORDS_CHANGED] = 0
     return won
 
 
@@ -312,7 +312,9 @@ def _restart(start, start_views, g, views, n):
 
 @kernel
 def step_all(t, g, s, start, start_views, views, actions, max_episode_steps, autoreset, reward, terminated, truncated):
-    """One step of all N games. Without autoreset a finished game simply goes on. Returns -1, or the place of the first bad action, and then nothing has moved."""
+    """One step of all N games; without autoreset a finished game simply goes on.
+
+    Returns -1, or the place of the first bad action, and then nothing has moved."""
     for n in range(len(actions)):
         if actions[n] < 0 or actions[n] > NOOP:
             return n
@@ -322,9 +324,9 @@ def step_all(t, g, s, start, start_views, views, actions, max_episode_steps, aut
             _copy(views.final_planes[n], views.planes[n])
             _copy(views.final_active[n], views.active[n])
             views.restarted[n] = False
-        s.count[CHANGED] = 0
+        s.tally[CHANGED] = 0
         won = turn(b, s, actions[n])
-        if s.count[CHANGED]:
+        if s.tally[CHANGED]:
             _show(b, views.planes[n], views.active[n])
             _show(b, views.final_planes[n], views.final_active[n])
         g.steps[n] += 1

@@ -37,7 +37,7 @@ def _picture(batch: BabaBatch, state: dict[str, Any], n: int, render_mode: str) 
     return render.frame(batch.level, on_board) if render_mode == "rgb_array" else render.ansi(batch.level, on_board)
 
 
-class BabaEnv(gym.Env[np.ndarray, int]):
+class BabaEnv(gym.Env[np.ndarray, Any]):
     """One game. A level is a name ("umaze-medium"), a path to a level file, or a `Level`."""
 
     metadata = {"render_modes": list(RENDER_MODES), "render_fps": 8}  # noqa: RUF012 (Gymnasium's own way)
@@ -68,7 +68,7 @@ class BabaEnv(gym.Env[np.ndarray, int]):
         self._batch.reset()
         return self._batch.planes[0].copy(), {}
 
-    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         if not self.action_space.contains(action):
             raise ValueError(f"action {action!r} is not allowed; actions are 0 to {NUM_ACTIONS - 1}")
         self._action[0] = action

@@ -40,10 +40,10 @@ class Scratch(NamedTuple):
     pushed: np.ndarray  # uint8 [M]
     doomed: np.ndarray  # uint8 [M]: for the interactions
     cancelled: np.ndarray  # int64 [G, 2]: for the reader
-    count: np.ndarray  # int64 [4]: length of queue, of left; whether words changed, whether anything changed
+    tally: np.ndarray  # int64 [4]: length of queue, of left; whether words changed, whether anything changed
 
 
-QUEUED, LEFT_COUNT, WORDS_CHANGED, CHANGED = range(4)  # places in Scratch.count
+QUEUED, LEFT_COUNT, WORDS_CHANGED, CHANGED = range(4)  # places in Scratch.tally
 
 
 @inlined
@@ -79,8 +79,8 @@ def remove(b, s, o):
     """An object vanishes."""
     unlink(b, o)
     if b.word_class[b.kind[o]] != 0:
-        s.count[WORDS_CHANGED] = 1
-    s.count[CHANGED] = 1
+        s.tally[WORDS_CHANGED] = 1
+    s.tally[CHANGED] = 1
     b.kind[o] = DEAD
 
 
@@ -133,9 +133,9 @@ def _way_is_open(b, s, i, d, shifted):
     o = b.head[ahead]
     while o >= 0:
         theirs = b.props[b.group[b.kind[o]]]
-        if theirs & (PUSH | STOP) and not theirs & WEAK and not (theirs & PUSH and s.can_go[o]):
-            if not _gives_way(s, o, d, shifted) and not opens(mine, theirs):
-                return False
+        solid = theirs & (PUSH | STOP) and not theirs & WEAK and not (theirs & PUSH and s.can_go[o])
+        if solid and not _gives_way(s, o, d, shifted) and not opens(mine, theirs):
+            return False
         o = b.link[o]
     return True
 
@@ -176,8 +176,8 @@ def _can_push(b, s, i, d, shifted):
 def _grant(s, o, d):
     if not s.granted[o] & 1 << d:
         s.granted[o] |= 1 << d
-        s.queue[s.count[QUEUED]] = o * 4 + d
-        s.count[QUEUED] += 1
+        s.queue[s.tally[QUEUED]] = o * 4 + d
+        s.tally[QUEUED] += 1
 
 
 @kernel
@@ -218,7 +218,7 @@ def _push(b, s, i, d, shifted):
 @inlined
 def _carry_out(b, s):
     """Ends a pass: those granted a move are now leaving, or meet their lock and vanish with it, one for one."""
-    for q in range(s.count[QUEUED]):
+    for q in range(s.tally[QUEUED]):
         o = s.queue[q] >> 2
         d = s.queue[q] & 3
         if b.kind[o] == DEAD:
@@ -236,19 +236,19 @@ def _carry_out(b, s):
                 remove(b, s, o)
                 continue
         if s.leaving[o] == 0:
-            s.left[s.count[LEFT_COUNT]] = o
-            s.count[LEFT_COUNT] += 1
+            s.left[s.tally[LEFT_COUNT]] = o
+            s.tally[LEFT_COUNT] += 1
         s.leaving[o] |= 1 << d
         s.heading[o] = d
-    for q in range(s.count[QUEUED]):
+    for q in range(s.tally[QUEUED]):
         s.granted[s.queue[q] >> 2] = 0
-    s.count[QUEUED] = 0
+    s.tally[QUEUED] = 0
 
 
 @inlined
 def _relocate(b, s):
     """Ends a take: everyone who is leaving arrives."""
-    for k in range(s.count[LEFT_COUNT]):
+    for k in range(s.tally[LEFT_COUNT]):
         o = s.left[k]
         s.leaving[o] = 0
         if b.kind[o] == DEAD:
@@ -257,10 +257,10 @@ def _relocate(b, s):
         unlink(b, o)
         link(b, o, b.near[d, b.cell[o]])
         b.face[o] = d
-        s.count[CHANGED] = 1
+        s.tally[CHANGED] = 1
         if b.word_class[b.kind[o]] != 0:
-            s.count[WORDS_CHANGED] = 1
-    s.count[LEFT_COUNT] = 0
+            s.tally[WORDS_CHANGED] = 1
+    s.tally[LEFT_COUNT] = 0
 
 
 @inlined

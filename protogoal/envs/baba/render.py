@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from protogoal.envs.baba.levels import Level
 from protogoal.envs.baba.game import Thing, spelled
+from protogoal.envs.baba.levels import Level
 from protogoal.envs.baba.rules import RIGHT
 from protogoal.envs.baba.sentences import in_force
 from protogoal.envs.baba.sprites import (
@@ -95,21 +95,21 @@ def ansi(level: Level, on_board: Sequence[Thing], colour: bool = True, wide: boo
     for r in range(level.height):
         line = ""
         for c in range(level.width):
-            thing = top.get((r, c))
+            shown = top.get((r, c))
             fill = False
             rgb: tuple[int, ...]
             if level.terrain[r, c]:
                 text, rgb = "█" * width, TERRAIN_COLOUR
-            elif thing is None:
+            elif shown is None:
                 text, rgb = f"{'·':^{width}}", (70, 76, 96)
-            elif thing.name.isupper():
-                fill = ((r, c), thing.name) in active
-                rgb = word_colour(thing.name)
-                text = f"{thing.name if fill else thing.name.lower():^{width}.{width}}"
+            elif shown.name.isupper():
+                fill = ((r, c), shown.name) in active
+                rgb = word_colour(shown.name)
+                text = f"{shown.name if fill else shown.name.lower():^{width}.{width}}"
                 if not fill:
                     rgb = tuple(x // 2 for x in rgb)
             else:
-                text, rgb = f"({thing.name[:2]})" if wide else thing.name[:2], COLOURS[thing.name]
+                text, rgb = f"({shown.name[:2]})" if wide else shown.name[:2], COLOURS[shown.name]
             if colour:
                 text = _colour(rgb, fill) + ("\x1b[30m" if fill else "") + text + "\x1b[0m"
             line += text

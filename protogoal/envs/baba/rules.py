@@ -14,16 +14,18 @@ groups that g turns into. A group is an object type, or TEXT (the last one). `mo
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
-kernel = njit(cache=True, _nrt=False)
+_OPTIONS: dict[str, Any] = {"cache": True, "_nrt": False}
+
+kernel = njit(**_OPTIONS)
 """Compiles a function of the engine, once, cached on disk. Without numba's runtime it cannot allocate (numba refuses to
 compile it then) and does not count references to the arrays it is handed, which would cost ten times the game itself."""
 
-inlined = njit(cache=True, _nrt=False, forceinline=True)
+inlined = njit(**_OPTIONS, forceinline=True)
 """The same for small functions on the way of every step: a call hands over some 200 words for a board's arrays."""
 
 PROPERTIES = ("YOU", "WIN", "PUSH", "STOP", "MOVE", "DEFEAT", "SINK", "HOT", "MELT", "OPEN", "SHUT", "WEAK", "SHIFT", "FLOAT")

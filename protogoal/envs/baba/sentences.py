@@ -36,7 +36,7 @@ def _is_noun(word: str) -> bool:
 
 def _parts(words: Sequence[str], start: int) -> list[tuple[int, bool, int]]:
     """A chain [NOT…] X (AND [NOT…] X)… from `start`: (place, negated, first place) of each X."""
-    parts = []
+    parts: list[tuple[int, bool, int]] = []
     i = start
     while True:
         first = i
