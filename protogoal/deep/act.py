@@ -119,6 +119,7 @@ class Actor:
                 self.needs_goal |= is_done
             if is_over.any():
                 returns.append(self.episode_return[is_over])
+                self._episodes_ended(np.flatnonzero(is_over))
                 self.episode_return[is_over] = 0.0
             segments = self.builder.append(action, self.goal, self.active, step, core_next.numpy())
             self.core, self.is_first = core_next, is_over
@@ -127,6 +128,9 @@ class Actor:
         goal, success, length = (np.concatenate(column) for column in zip(*ended, strict=True)) if ended else _nothing()
         finished = np.concatenate(returns) if returns else np.empty(0)
         return Experience(segments, Pursuits(goal, success, length), finished, goal_steps)
+
+    def _episodes_ended(self, rows: NDArray[np.int64]) -> None:
+        """Told of the environments whose episode ended, while `episode_return` still has its return."""
 
     def _read(self) -> tuple[Tensor, Tensor]:
         """Features z [N, H] of where the environments stand, and the core's state after reading them."""

@@ -10,7 +10,7 @@ one product [T·N, d] × [d, G]. Without goals this is R2D2. `run.local` calls `
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -25,6 +25,14 @@ from protogoal.deep.settings import LearnerSettings
 
 Floats = NDArray[np.float32]
 Seed = int | np.random.SeedSequence
+
+
+class Values(NamedTuple):
+    """Q of the actions taken, with gradient, [T, N, G]; and of all actions by both networks, without, [T+1, N, A, G]."""
+
+    taken: Tensor
+    online: Tensor
+    target: Tensor
 
 
 class Learner:
@@ -47,15 +55,23 @@ class Learner:
     def update(self, batch: Segments, known: KnownGoals) -> dict[str, float]:
         """One step on a batch, for the goals that `relabel` chooses among the known; returns figures for the log."""
         goals = relabel(batch, known, self.settings, self.rng, self.burn_in)
-        learned = batch.last(batch.steps - self.burn_in)
+        values = self.values(batch, goals)
+        return self.descend(batch, goals, values, values.online)
+
+    def values(self, batch: Segments, goals: BatchGoals) -> Values:
+        """What both networks say of a batch."""
+        action = torch.from_numpy(batch.action[self.burn_in :].astype(np.int64))  # [T, N]
         z, z_target = self._features(batch)  # [T+1, N, H]
-        action = torch.from_numpy(learned.action.astype(np.int64))  # [T, N]
-        q_taken, q_online = self._values(z, action, goals)
+        taken, online = self._values(z, action, goals)
         with torch.no_grad():
-            q_target = all_values(self.target, z_target, goals)
-            targets = torch.from_numpy(self._targets(learned, goals, q_online.numpy(), q_target.numpy()))
+            return Values(taken, online, all_values(self.target, z_target, goals))
+
+    def descend(self, batch: Segments, goals: BatchGoals, values: Values, q_greedy: Tensor) -> dict[str, float]:
+        """One gradient step; `q_greedy` [T+1, N, A, G] says which action the target policy takes."""
+        learned = batch.last(batch.steps - self.burn_in)
+        targets = torch.from_numpy(self._targets(learned, goals, q_greedy.numpy(), values.target.numpy()))
         weight = torch.from_numpy(goals.weight) * torch.from_numpy(learned.is_valid).unsqueeze(-1)  # [T, N, G]
-        error = q_taken - targets
+        error = values.taken - targets
         loss = (weight * error * error).sum() / max(1, int(learned.is_valid.sum()))
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
