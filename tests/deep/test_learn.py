@@ -1,0 +1,145 @@
+"""The learner: its gradient is that of the loss as written, its parts are where they should be."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from grids import Corridor
+from test_segments import play
+
+from protogoal.deep.learn import Learner, unroll_inputs
+from protogoal.deep.network import make_network
+from protogoal.deep.relabel import KnownGoals, relabel
+from protogoal.deep.returns import h, h_inverse, multi_step_targets
+from protogoal.deep.segments import Segments
+from protogoal.deep.settings import LearnerSettings, NetworkSettings
+
+ENV = Corridor(length=5, limit=6, num_envs=6)
+KNOWN = KnownGoals(np.arange(5), np.arange(5, dtype=np.int32)[:, None], np.arange(1, 6), np.ones(5, bool), 5)
+SETTINGS = LearnerSettings(relabel="all", learning_rate=1e-3, adam_epsilon=1e-8, weight_decay=0.0, max_gradient_norm=0.0)
+
+
+def networks(join="bilinear", core="none", count=2):
+    settings = NetworkSettings(hidden=12, rank=6, goal_hidden=8, join=join, core=core)
+    return [make_network(ENV.observation_spec, 2, 5, settings, np.random.SeedSequence(i)) for i in range(count)]
+
+
+def batch_for(network, burn_in=0):
+    segments, _ = play(ENV, 6 + burn_in, 6, burn_in, core_shape=network.core_shape)
+    segment = segments[0]
+    core = np.random.default_rng(0).normal(size=segment.core.shape).astype(np.float16)
+    return replace(segment, core=core, goal=np.ones_like(segment.goal))
+
+
+def slow_loss(network, target, batch: Segments, known, settings, rng, burn_in=0):
+    """The loss of one batch, goal by goal and action by action, straight from the definition; with gradient."""
+    goals = relabel(batch, known, settings, rng, burn_in)
+    learned = batch.last(batch.steps - burn_in)
+    z = network.unroll(*unroll_inputs(batch))[0][burn_in:]
+    z_target = target.unroll(*unroll_inputs(batch))[0][burn_in:]
+    steps, n = learned.action.shape
+    total, valid = 0.0, 0
+    for i in range(n):
+        for k in range(goals.weight.shape[1]):
+            members = torch.as_tensor(goals.members[k] if goals.is_shared else goals.members[i, k])
+            q = network.q_each(z[:, i], members.expand(steps + 1, 1, -1))[:, 0]  # [T+1, A]
+            with torch.no_grad():
+                q_target = target.q_each(z_target[:, i], members.expand(steps + 1, 1, -1))[:, 0].numpy()
+            if settings.value_transform == "h":
+                q_target = h_inverse(q_target)
+            targets = multi_step_targets(
+                settings.returns, goals.reward[:, i : i + 1, k : k + 1], goals.discount[:, i : i + 1, k : k + 1],
+                learned.action[:, i : i + 1], learned.is_valid[:, i : i + 1],
+                q.detach().numpy()[:, None, :, None], q_target[:, None, :, None], settings.trace_lambda, settings.n_steps,
+            )[:, 0, 0]
+            if settings.clip_goal_values and k > 0:
+                targets = targets.clip(0, 1)
+            if settings.value_transform == "h":
+                targets = h(targets)
+            for t in range(steps):
+                if learned.is_valid[t, i]:
+                    error = q[t, int(learned.action[t, i])] - float(targets[t])
+                    total = total + float(goals.weight[i, k]) * error**2
+        valid += int(learned.is_valid[:, i].sum())
+    return total / valid
+
+
+@pytest.mark.parametrize("core", ["none", "lstm"])
+@pytest.mark.parametrize("join", ["bilinear", "concat"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"relabel": "novelty", "hindsight_goals": 2, "unattained_goals": 1},
+        {"returns": "peng", "value_transform": "h"},
+        {"returns": "nstep", "n_steps": 3, "clip_goal_values": True},
+    ],
+)
+def test_the_gradient_is_that_of_the_loss_as_defined(join, core, change):
+    settings = replace(SETTINGS, **change)
+    network, target = networks(join, core)
+    batch = batch_for(network)
+    learner = Learner(network, target, settings, seed=3)
+    with torch.no_grad():
+        for parameter in target.parameters():
+            parameter.add_(0.05 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(1)))
+    expected = slow_loss(network, target, batch, KNOWN, settings, np.random.default_rng(3))
+    gradients = torch.autograd.grad(expected, list(network.parameters()), allow_unused=True)
+    figures = learner.update(batch, KNOWN)
+    assert figures["loss"] == pytest.approx(float(expected), rel=1e-4)
+    for (name, parameter), gradient in zip(network.named_parameters(), gradients, strict=True):
+        if gradient is not None:
+            assert torch.allclose(parameter.grad, gradient, atol=1e-6), name
+
+
+def test_a_burn_in_warms_up_the_core_without_gradient():
+    network, target = networks(core="lstm")
+    batch = batch_for(network, burn_in=4)
+    learner = Learner(network, target, SETTINGS, seed=0, burn_in=4)
+    figures = learner.update(batch, KNOWN)
+    again, target = networks(core="lstm")
+    whole = slow_loss(again, again, batch, KNOWN, SETTINGS, np.random.default_rng(0), burn_in=4)
+    assert figures["loss"] == pytest.approx(float(whole), rel=1e-4)  # the same values; only the gradient stops
+
+
+def test_transitions_cut_by_the_time_limit_are_not_learned():
+    network, target = networks()
+    batch = batch_for(network)
+    assert batch.truncated.any()
+    changed = replace(batch, reward=np.where(batch.truncated, 1000.0, batch.reward).astype(np.float32))
+    losses = [Learner(*networks(), SETTINGS, 0).update(b, KNOWN)["loss"] for b in (batch, changed)]
+    assert losses[0] == losses[1]
+
+
+def test_the_target_network_is_copied_at_its_period():
+    network, target = networks()
+    learner = Learner(network, target, replace(SETTINGS, target_period=3), 0)
+    batch = batch_for(network)
+    same = []
+    for _ in range(6):
+        learner.update(batch, KNOWN)
+        same.append(all((a == b).all() for a, b in zip(network.parameters(), target.parameters(), strict=True)))
+    assert same == [False, False, True, False, False, True]
+
+
+def test_a_saved_learner_goes_on_to_the_bit():
+    network, target = networks()
+    learner = Learner(network, target, SETTINGS, 0)
+    batch = batch_for(network)
+    for _ in range(3):
+        learner.update(batch, KNOWN)
+    other = Learner(*networks(), SETTINGS, 9)
+    other.load_state_dict(learner.state_dict())
+    for _ in range(3):
+        assert learner.update(batch, KNOWN) == other.update(batch, KNOWN)
+    assert all((a == b).all() for a, b in zip(learner.network.parameters(), other.network.parameters(), strict=True))
+
+
+def test_without_goals_only_the_task_moves_the_values():
+    network, target = networks()
+    batch = batch_for(network)
+    learner = Learner(network, target, SETTINGS, 0)
+    figures = learner.update(batch, KnownGoals.none(5))
+    assert figures["goals_learned"] == 1
+    assert (network.goal_branch.embedding.weight.grad == 0).all()
