@@ -27,3 +27,10 @@ def test_the_stable_baselines_example_runs():
     pytest.importorskip("stable_baselines3")
     words = run("sb3_her.py", "--steps", 1_100, "--test-episodes", 1)
     assert "drive to a cell" in words
+
+
+def test_the_tutorials_file_shows_its_proto_goals():
+    pytest.importorskip("minigrid")
+    words = run("minigrid_doorkey.py")
+    assert "516 proto-goals" in words
+    assert "carrying nothing" in words

@@ -1,0 +1,76 @@
+"""Brings what lies outside docs/ into the site: PAPER.md, and results/ with its pages, figures and data.
+
+mkdocs calls these functions while it builds (see `hooks` in mkdocs.yml). The files stay where they are, so that they can be
+read without the site; only links are turned to where they stand here.
+"""
+
+import os
+import re
+from pathlib import Path
+
+from mkdocs.structure.files import File
+
+ROOT = Path(__file__).parents[1]
+SHOWN = {".md", ".png", ".csv", ".html", ".svg", ".gif"}
+LATER = ("controllability.md", "scaling.md")
+"""Pages of docs/ that stand before the questions as soon as they exist."""
+
+
+def results() -> list[Path]:
+    """Files of results/ that are shown; notes are part of a README already, and runs are not shown."""
+    files = sorted(path for path in (ROOT / "results").rglob("*") if path.suffix in SHOWN)
+    return [path for path in files if "runs" not in path.parts and path.name != "notes.md"]
+
+
+def pages() -> list[Path]:
+    return [path for path in results() if path.name == "README.md"]
+
+
+def uri_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix().replace("README.md", "index.md")
+
+
+def title_of(path: Path) -> str:
+    found = re.search(r"^# (.+)$", path.read_text(), re.MULTILINE)
+    return found.group(1) if found else path.parent.name
+
+
+def on_config(config):
+    place = config.nav.index("faq.md")
+    config.nav[place:place] = [name for name in LATER if (ROOT / "docs" / name).exists()]
+    paper = next(part for part in config.nav if isinstance(part, dict) and "The paper" in part)["The paper"]
+    paper += [uri_of(path) for path in pages()]
+    return config
+
+
+def on_files(files, config):
+    files.append(File.generated(config, "PAPER.md", content=(ROOT / "PAPER.md").read_text()))
+    for path in results():
+        files.append(File.generated(config, uri_of(path), content=path.read_text()) if path.suffix == ".md" else
+                     File.generated(config, uri_of(path), abs_src_path=str(path)))
+    lines = ["# Results", "", "Each experiment that was run, with its command, raw data and figure.", ""]
+    lines += [f"- [{title_of(path)}]({uri_of(path).removeprefix('results/')})" for path in pages()]
+    files.append(File.generated(config, "results/index.md", content="\n".join([*lines, ""])))
+    return files
+
+
+def on_page_markdown(markdown, page, config, files):
+    """Links of files from outside, as they have to be here; a page that is not part of the site is named, not linked."""
+    uri = page.file.src_uri
+    if uri != "PAPER.md" and not uri.startswith("results/"):
+        return markdown
+
+    def turned(match):
+        words, target = match.groups()
+        if "://" in target or target.startswith("#"):
+            return match.group(0)
+        base = ROOT if uri == "PAPER.md" else (ROOT / uri).parent
+        path, _, anchor = target.partition("#")
+        there = os.path.relpath((base / path).resolve(), ROOT).removeprefix("docs/").removesuffix("/")
+        there = "results/index.md" if there == "results" else there.replace("README.md", "index.md")
+        if files.get_file_from_path(there) is None:
+            return words
+        here = os.path.relpath(there, os.path.dirname(uri) or ".")
+        return f"[{words}]({here}{'#' + anchor if anchor else ''})"
+
+    return re.sub(r"(?<!!)\[([^\]]+)\]\(([^)\s]+)\)", turned, markdown)

@@ -1,0 +1,73 @@
+"""MiniGrid's DoorKey with proto-goals: the code of docs/tutorial.md. Run from this directory:
+
+    protogoal train --env minigrid_doorkey:make_env --space minigrid_doorkey:proto_goals --run runs/doorkey
+"""
+
+# --8<-- [start:imports]
+import gymnasium
+import minigrid  # noqa: F401  (registers its environments)
+import numpy as np
+from gymnasium import spaces
+from minigrid.core.constants import OBJECT_TO_IDX, STATE_TO_IDX
+
+from protogoal import Factor, ObjectGrid, OneHotFactors, Union
+
+# --8<-- [end:imports]
+
+# --8<-- [start:view]
+THINGS = ["agent", "key", "ball", "box", "goal", "open door", "closed door", "locked door"]
+CARRIED = ["nothing", "key", "ball", "box"]
+
+
+class ObjectView(gymnasium.ObservationWrapper):
+    """What stands where, which way the agent looks, and what it carries."""
+
+    def __init__(self, env):
+        super().__init__(env)
+        rows, columns = env.unwrapped.height, env.unwrapped.width
+        self.observation_space = spaces.Dict({
+            "things": spaces.MultiBinary((len(THINGS), rows, columns)),
+            "walls": spaces.MultiBinary((1, rows, columns)),
+            "direction": spaces.Discrete(4),
+            "carrying": spaces.MultiDiscrete([len(CARRIED)]),
+        })
+
+    def observation(self, _):
+        world = self.unwrapped
+        kind, _, state = world.grid.encode().transpose(2, 1, 0)  # [rows, columns] each
+        things = np.zeros(self.observation_space["things"].shape, np.int8)
+        for plane, name in enumerate(THINGS):
+            if name.endswith(" door"):
+                things[plane] = (kind == OBJECT_TO_IDX["door"]) & (state == STATE_TO_IDX[name.removesuffix(" door")])
+            elif name != "agent":
+                things[plane] = kind == OBJECT_TO_IDX[name]
+        column, row = world.agent_pos
+        things[THINGS.index("agent"), row, column] = 1
+        carried = world.carrying.type if world.carrying else "nothing"
+        return {"things": things, "walls": (kind == OBJECT_TO_IDX["wall"])[None].astype(np.int8),
+                "direction": world.agent_dir, "carrying": np.array([CARRIED.index(carried)])}
+# --8<-- [end:view]
+
+
+# --8<-- [start:factory]
+def make_env():
+    """One environment."""
+    return ObjectView(gymnasium.make("MiniGrid-DoorKey-8x8-v0"))
+
+
+def proto_goals(env):
+    """Every thing in every cell, and everything that can be carried."""
+    _, rows, columns = env.observation_space["things"].shape
+    carrying = Factor("carrying", tuple(f"carrying {thing}" for thing in CARRIED))
+    return Union([ObjectGrid(THINGS, rows, columns, key="things"), OneHotFactors([carrying], key="carrying")])
+# --8<-- [end:factory]
+
+
+if __name__ == "__main__":
+    # --8<-- [start:look]
+    env = make_env()
+    space = proto_goals(env)
+    observation, _ = env.reset(seed=0)
+    bits = space.bits(None, None, {name: np.asarray(part)[None] for name, part in observation.items()})[0]
+    print(f"{space.size} proto-goals; on at the start: {', '.join(space.name(i) for i in np.flatnonzero(bits))}")
+    # --8<-- [end:look]
