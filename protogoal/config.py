@@ -20,6 +20,7 @@ from protogoal.deep.settings import (
     NetworkSettings,
     ReplaySettings,
 )
+from protogoal.deep.settings_agent57 import Agent57Settings
 from protogoal.goals.evaluator import PGESettings
 from protogoal.tabular.settings import TabularSettings
 
@@ -89,6 +90,19 @@ class RiverSettings:
 
     def __post_init__(self) -> None:
         check_at_least(self, monsters=0, max_steps=1, crop=1, vocabulary=1, workers=0)
+
+
+@dataclass(frozen=True)
+class DeepSeaSettings:
+    """Deep Sea, a probe of exploration."""
+
+    size: int = 16
+    """Rows and columns; a random policy finds the treasure once in 2^size episodes."""
+    layout: int = 0
+    """Seed of which action leads right in which cell."""
+
+    def __post_init__(self) -> None:
+        check_at_least(self, size=2, layout=0)
 
 
 @dataclass(frozen=True)
@@ -165,10 +179,10 @@ class OwnSettings:
 class DeepConfig:
     """A run of the deep agent."""
 
-    env: BabaSettings | RiverSettings | OwnSettings = field(default_factory=BabaSettings)
+    env: BabaSettings | RiverSettings | OwnSettings | DeepSeaSettings = field(default_factory=BabaSettings)
     """The environment."""
-    agent: Literal["protogoal", "r2d2"] = "protogoal"
-    """Proto-R2D2, or the same agent without goals."""
+    agent: Literal["protogoal", "r2d2", "agent57"] = "protogoal"
+    """Proto-R2D2, the same agent without goals, or Agent57."""
     network: NetworkSettings = field(default_factory=NetworkSettings)
     """The value network."""
     actor: ActorSettings = field(default_factory=ActorSettings)
@@ -179,6 +193,8 @@ class DeepConfig:
     """How the network learns."""
     pge: PGESettings = field(default_factory=PGESettings)
     """The proto-goal evaluator."""
+    agent57: Agent57Settings = field(default_factory=Agent57Settings)
+    """Agent57's intrinsic rewards and policies."""
     refresh_every: int = 50_000
     """Steps between two refreshes of the proto-goal evaluator."""
     evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)

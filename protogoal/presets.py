@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from protogoal.config import BabaSettings, DeepConfig, OwnSettings, RiverSettings, TabularConfig
+from protogoal.config import BabaSettings, DeepConfig, DeepSeaSettings, OwnSettings, RiverSettings, TabularConfig
 from protogoal.deep.settings import (
     ActorSettings,
     EvaluationSettings,
@@ -17,6 +17,7 @@ from protogoal.deep.settings import (
     NetworkSettings,
     ReplaySettings,
 )
+from protogoal.deep.settings_agent57 import Agent57Settings
 from protogoal.goals.evaluator import PGESettings
 from protogoal.goals.values import EstimatorSettings
 
@@ -69,6 +70,35 @@ _RIVER = replace(
     steps=3_000_000,
 )
 
+# NGU's gridworld constants and N = 16, the fewest policies that keep hard exploration; every policy is learned on every
+# transition, as every goal is by the proto-goal agent.
+_AGENT57 = Agent57Settings(
+    num_policies=16,
+    discount_max=0.99,
+    discount_min=0.97,
+    learn_policies="all",
+    reads_intrinsic=False,
+    kernel_epsilon=0.01,
+    episodic_memory_reward_scale=0.1,
+)
+_DEEP_SEA = replace(
+    _BABA,
+    env=DeepSeaSettings(),
+    network=NetworkSettings(hidden=128, rank=32, goal_hidden=32),
+    actor=ActorSettings(num_envs=32, epsilon_exponent=3.0, max_pursuit_steps=0),
+    replay=ReplaySettings(capacity=200_000),
+    learner=replace(_LEARNER, replay_ratio=2.0, task_discount=0.99, min_replay=2_000, batch_size=32),
+    pge=PGESettings(estimator=EstimatorSettings(whole_up_to=256)),
+    refresh_every=10_000,
+    evaluation=EvaluationSettings(every=10_000, episodes=32),
+    steps=300_000,
+)
+
+
+def without_priorities(config: DeepConfig) -> DeepConfig:
+    """Replay as in the paper, uniform."""
+    return replace(config, replay=replace(config.replay, novelty_share=0.0))
+
 
 def _deep() -> dict[str, Any]:
     presets: dict[str, Any] = {}
@@ -77,8 +107,12 @@ def _deep() -> dict[str, Any]:
         presets[f"baba-umaze-{size}"] = replace(_BABA, env=env, steps=steps)
     for scenario in ("narrow-river", "wide-river-lava"):
         presets[f"minihack-{scenario}"] = replace(_RIVER, env=RiverSettings(scenario=scenario))  # type: ignore[arg-type]
+    presets["deep-sea"] = _DEEP_SEA
     agents = ("protogoal", "r2d2")
-    return {f"{name}-{agent}": replace(config, agent=agent) for name, config in presets.items() for agent in agents}
+    made = {f"{name}-{agent}": replace(config, agent=agent) for name, config in presets.items() for agent in agents}
+    for name, config in presets.items():
+        made[f"{name}-agent57"] = replace(without_priorities(config), agent="agent57", agent57=_AGENT57)
+    return made
 
 
 DEEP = _deep()
@@ -89,7 +123,7 @@ PRESETS: dict[str, Any] = {**TABULAR, **DEEP}
 def at_paper_scale(config: DeepConfig) -> DeepConfig:
     """The same domain and agent with the paper's settings (Tables 1 and 2; Appendix C)."""
     env = config.env
-    if not isinstance(env, OwnSettings):  # its time limit is its own
+    if not isinstance(env, OwnSettings | DeepSeaSettings):  # their time limit is their own
         env = replace(env, max_steps=1000 if isinstance(env, BabaSettings) else 350)
     return replace(
         config,
@@ -122,6 +156,7 @@ def at_paper_scale(config: DeepConfig) -> DeepConfig:
             p_task=0.1,
             mastery_threshold=0.6,
         ),
+        agent57=Agent57Settings(),
         steps=200_000_000,
     )
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from protogoal.config import BabaSettings, OwnSettings, RiverSettings
+from protogoal.config import BabaSettings, DeepSeaSettings, OwnSettings, RiverSettings
 from protogoal.envs.vector import BatchEnv
 from protogoal.envs.views import ActiveView
 from protogoal.goals.spaces import ProtoGoalSpace
 
 
 def make_batch_env(
-    settings: BabaSettings | RiverSettings | OwnSettings,
+    settings: BabaSettings | RiverSettings | OwnSettings | DeepSeaSettings,
     num_envs: int,
     space: ProtoGoalSpace | None = None,
     on_event: Callable[[str], None] | None = None,
@@ -41,6 +41,11 @@ def make_batch_env(
             on_event=on_event,
         )
         return river, words
+    if isinstance(settings, DeepSeaSettings):
+        from protogoal.envs.deep_sea import DeepSea
+
+        sea = DeepSea(settings.size, num_envs, settings.layout)
+        return sea, sea.space
     if isinstance(settings, OwnSettings):
         from protogoal.envs.own import own_batch
 

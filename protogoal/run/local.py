@@ -15,6 +15,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from protogoal.agents.agent57.agent import Agent57
+from protogoal.agents.agent57.curiosity import CuriousView
+from protogoal.agents.agent57.split import SplitNetwork
 from protogoal.agents.parts import Seeds
 from protogoal.agents.proto_r2d2 import ProtoR2D2
 from protogoal.agents.r2d2 import R2D2
@@ -27,6 +30,8 @@ from protogoal.run.environments import make_batch_env
 from protogoal.run.limits import check_memory
 from protogoal.run.log import RunLog, goal_metrics
 
+AGENTS: dict[str, type[R2D2]] = {"protogoal": ProtoR2D2, "r2d2": R2D2, "agent57": Agent57}
+
 
 class LocalSession:
     """A run of the deep agent: made of a configuration, trained into a store, saved, loaded, shown."""
@@ -37,7 +42,7 @@ class LocalSession:
         self._events: list[str] = []
         self.env, self.space = make_batch_env(config.env, config.actor.num_envs, on_event=self._event)
         check_memory(config, self.env)
-        self.agent = ProtoR2D2(config, self.env, self.space) if config.agent == "protogoal" else R2D2(config, self.env, self.space)
+        self.agent = AGENTS[config.agent](config, self.env, self.space)
         self._evaluations = np.random.default_rng(Seeds.of(config.seed).evaluating)
         self._next_refresh = self._next_evaluation = 0
         self.log = RunLog()
@@ -141,6 +146,8 @@ def play_episodes(
 ) -> Evaluation:
     """Episodes for the task on environments of their own; `space` is one to share, as in `make_batch_env`."""
     env, _ = make_batch_env(config.env, min(episodes, 32), space)
+    if isinstance(network, SplitNetwork) and config.agent57.reads_intrinsic:
+        env = CuriousView(env, network, config.agent57)
     try:
         return evaluate(network, env, episodes, config.evaluation.epsilon, rng)
     finally:

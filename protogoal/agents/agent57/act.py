@@ -1,0 +1,54 @@
+"""Acting with a family of policies: the meta-controller chooses one at the start of every episode (Agent57 §3.2).
+
+Everything else is `deep.act.Actor`: the policy's index stands where the goal's id stands, and no goal is ever attained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from protogoal.agents.agent57.bandit import SlidingWindowUCB
+from protogoal.agents.agent57.curiosity import CuriousView
+from protogoal.agents.agent57.split import SplitNetwork
+from protogoal.config import DeepConfig
+from protogoal.deep.act import Actor
+from protogoal.envs.vector import PAD, BatchEnv
+from protogoal.goals.selection import GoalSet
+
+
+class Agent57Actor(Actor):
+    """N environments seen through their novelty, and a bandit for each."""
+
+    def __init__(self, env: BatchEnv, network: SplitNetwork, config: DeepConfig, seed: np.random.SeedSequence):
+        s = config.agent57
+        actor = replace(config.actor, max_pursuit_steps=0)  # a policy is followed to the end of the episode
+        super().__init__(CuriousView(env, network, s), network, actor, config.pge, config.replay, seed)  # type: ignore[arg-type]
+        choosing = np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 57)))
+        self.bandit = SlidingWindowUCB(env.num_envs, s.num_policies, s.bandit_window, s.bandit_epsilon, s.bandit_bonus, choosing)
+
+    def _choose_goals(self, z: Tensor, goals: GoalSet) -> None:
+        rows = np.flatnonzero(self.needs_goal)
+        if len(rows):
+            self.goal[rows] = self.bandit.choose(rows)
+            self.members[rows] = PAD
+            self.members[rows, 0] = self.goal[rows]
+            self.needs_goal[rows] = False
+
+    def _attained(self, active: NDArray[Any]) -> NDArray[np.bool_]:
+        return np.zeros(len(active), bool)
+
+    def _episodes_ended(self, rows: NDArray[np.int64]) -> None:
+        self.bandit.update(rows, self.goal[rows], self.episode_return[rows])
+
+    def state_dict(self) -> dict[str, Any]:
+        return super().state_dict() | {"bandit": self.bandit.state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        super().load_state_dict(state)
+        self.bandit.load_state_dict(state["bandit"])

@@ -1,0 +1,101 @@
+"""Episodic novelty: how unlike a state is to those of the last episodes, in the controllable embedding (NGU, Algorithm 1).
+
+With d² the squared distances to the k nearest states in memory and d²_m their running mean:
+
+    d_n = max(d² / d²_m − ξ, 0)      K = ε / (d_n + ε)      s = √ΣK + c      r = 0 if s > s_max else 1/s
+
+A memory with fewer than k states counts those it has k/n-fold; an empty one gives 0, as there is nothing to compare with.
+`curiosity` asks for each step's reward and empties the memory every `meta_episode_length` episodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numba as nb
+import numpy as np
+from numpy.typing import NDArray
+
+from protogoal.deep.settings_agent57 import Agent57Settings
+
+Floats = NDArray[np.float32]
+
+MEAN_HORIZON = 1000
+"""Steps over which the mean distance is taken; it follows the embedding as that is learned."""
+
+
+class EpisodicMemory:
+    """One memory for each of n environments, and the running mean of its distances."""
+
+    def __init__(self, num_envs: int, settings: Agent57Settings):
+        self.settings = settings
+        self._states = np.zeros((num_envs, settings.memory_capacity, settings.embedding_size), np.float32)
+        self.added = np.zeros(num_envs, np.int64)  # since it was emptied; the oldest make room
+        self._mean = np.zeros(num_envs)  # d²_m
+        self._measured = np.zeros(num_envs, np.int64)  # steps that went into it
+
+    def reward(self, embedding: Floats) -> Floats:
+        """The episodic reward [n] of states [n, d], which are then remembered."""
+        s = self.settings
+        held = np.minimum(self.added, s.memory_capacity)
+        distance = nearest_distances(self._states, held, np.ascontiguousarray(embedding, np.float32), s.neighbours)  # [n, k]
+        found = np.minimum(held, s.neighbours)
+        present = np.arange(s.neighbours) < found[:, None]
+        distance = np.where(present, distance, 0.0).astype(np.float64)
+        self._measure(distance.sum(1) / np.maximum(found, 1), found > 0)
+        relative = distance / np.maximum(self._mean, 1e-12)[:, None]
+        kernel = s.kernel_epsilon / (np.maximum(relative - s.cluster_distance, 0.0) + s.kernel_epsilon)
+        similarity = np.where(present, kernel, 0.0).sum(1) * s.neighbours / np.maximum(found, 1)
+        root = np.sqrt(similarity) + s.pseudo_count
+        reward = np.where((root > s.max_similarity) | (found == 0), 0.0, 1.0 / root)
+        self._states[np.arange(len(held)), self.added % s.memory_capacity] = embedding
+        self.added += 1
+        return reward.astype(np.float32)
+
+    def _measure(self, distance: NDArray[np.float64], measured: NDArray[np.bool_]) -> None:
+        self._measured += measured
+        rate = measured / np.clip(self._measured, 1, MEAN_HORIZON)
+        self._mean += rate * (distance - self._mean)
+
+    def forget(self, rows: NDArray[np.int64]) -> None:
+        """Empties the memory of these environments."""
+        self.added[rows] = 0
+
+    def state_dict(self) -> dict[str, Any]:
+        """What is held, without the empty places."""
+        longest = int(np.minimum(self.added, self.settings.memory_capacity).max())
+        return {"states": self._states[:, :longest].copy(), "added": self.added.copy(), "mean": self._mean.copy(),
+                "measured": self._measured.copy()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take back what `state_dict` gave."""
+        states = np.asarray(state["states"])
+        self._states[:, : states.shape[1]] = states
+        self.added[:], self._mean[:], self._measured[:] = state["added"], state["mean"], state["measured"]
+
+
+@nb.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz", "arcp"})
+def nearest_distances(states: Floats, held: NDArray[np.int64], query: Floats, k: int) -> Floats:
+    """Squared distances [n, k], ascending, of query [n, d] to the k nearest of the first held[i] states [n, M, d]; ∞ where fewer.
+
+    No sorting: a row of k best is kept, and almost every state is farther than its last.
+    """
+    n, size = query.shape
+    best = np.full((n, k), np.float32(np.inf), np.float32)
+    for i in range(n):
+        row, q = best[i], query[i]
+        worst = row[k - 1]
+        for m in range(held[i]):
+            total = np.float32(0.0)
+            for d in range(size):
+                difference = states[i, m, d] - q[d]
+                total += difference * difference
+            if total < worst:
+                place = k - 1
+                while place > 0 and row[place - 1] > total:
+                    row[place] = row[place - 1]
+                    place -= 1
+                row[place] = total
+                worst = row[k - 1]
+    return best
