@@ -81,15 +81,19 @@ class RiverSettings:
     """Monsters on the way, 0 to 4."""
     max_steps: int = 350
     """Time limit of an episode."""
+    observation: Literal["around", "characters"] = "around"
+    """What the network reads: the list of what lies around the player (fast), or the map and a view around as characters."""
+    reach: int = 12
+    """Columns to either side that the list covers."""
     crop: int = 9
-    """Side of the view around the player, an odd number of cells."""
+    """Side of the view around the player as characters, an odd number of cells."""
     vocabulary: int = 256
     """Most words that can become proto-goals."""
     workers: int = 1
     """Processes that step the environments; 0 steps them in the main process."""
 
     def __post_init__(self) -> None:
-        check_at_least(self, monsters=0, max_steps=1, crop=1, vocabulary=1, workers=0)
+        check_at_least(self, monsters=0, max_steps=1, reach=1, crop=1, vocabulary=1, workers=0)
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ def make_batch_env(
         return (ActiveView(baba) if settings.observation == "active" else baba), baba.space
     if isinstance(settings, RiverSettings):
         from protogoal.envs.minihack.batch import river_batch, word_space
+        from protogoal.envs.minihack.egocentric import EgocentricView
 
         words = space or word_space(settings.vocabulary)
         river = river_batch(
@@ -40,7 +41,7 @@ def make_batch_env(
             space=words,
             on_event=on_event,
         )
-        return river, words
+        return (EgocentricView(river, settings.reach) if settings.observation == "around" else river), words
     if isinstance(settings, DeepSeaSettings):
         from protogoal.envs.deep_sea import DeepSea
 
