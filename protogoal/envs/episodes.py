@@ -95,6 +95,7 @@ class EnvGroup:
         self._layout = layout
         self._arrays = arrays
         self._envs: list[gymnasium.Env] = []
+        self._last_picture: dict[int, Any] = {}  # of episodes that ended in the last step
         try:
             for _ in range(count):
                 self._envs.append(factory())
@@ -110,6 +111,7 @@ class EnvGroup:
     def step(self) -> None:
         """One transition in every environment; an episode that ends is followed by the next one's start."""
         arrays, offset = self._arrays, self._layout.first_action
+        self._last_picture.clear()
         actions = arrays["action"][self._first:self._first + len(self._envs)].tolist()
         for k, (env, action) in enumerate(zip(self._envs, actions, strict=True), self._first):
             observation, reward, terminated, truncated, _ = env.step(action + offset)
@@ -118,6 +120,8 @@ class EnvGroup:
             arrays["truncated"][k] = truncated and not terminated
             if terminated or truncated:
                 self._write("final", k, observation)
+                if env.render_mode is not None:
+                    self._last_picture[k] = env.render()
                 arrays["episode"][k] += 1
                 observation = self._start(k, env)
             self._write("now", k, observation)
@@ -137,6 +141,10 @@ class EnvGroup:
                     observation = self._start(k, env)
                     break
             self._write("now", k, observation)
+
+    def picture(self, k: int) -> Any:
+        """What environment k draws of the state its last transition led to, also when that ended the episode."""
+        return self._last_picture[k] if k in self._last_picture else self._envs[k - self._first].render()
 
     def close(self) -> None:
         for env in self._envs:

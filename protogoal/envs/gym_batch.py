@@ -95,6 +95,10 @@ class GymBatchEnv:
         self.pool.set_state(state)
         return self._start()
 
+    def picture(self, env: int = 0) -> Any:
+        """What an environment draws of the state its last transition led to; only without workers (see `render_mode`)."""
+        return self.pool.picture(env)
+
     def close(self) -> None:
         """Ends the workers. Safe to call twice."""
         self.pool.close()

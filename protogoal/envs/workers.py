@@ -153,6 +153,12 @@ class WorkerPool:
         if lost:
             self._on_event(f"{lost} of {self.num_envs} environments did not repeat their episode; a fresh one began there")
 
+    def picture(self, env: int = 0) -> Any:
+        """What an environment draws of the state its last transition led to; only without workers."""
+        if self._group is None:
+            raise RuntimeError("pictures are made in this process alone; use num_workers = 0")
+        return self._group.picture(env)
+
     def close(self) -> None:
         """Ends the workers and the environments. Safe to call twice."""
         if self._group is not None:

@@ -18,6 +18,7 @@ from gymnasium.utils.env_checker import check_env
 from nle import nethack
 
 import protogoal.envs  # noqa: F401  (registers the environments)
+from protogoal.envs.episodes import episode_seed
 from protogoal.envs.minihack import COLUMNS, ROWS, RiverEnv, river_batch, word_space
 from protogoal.envs.minihack import glyphs as g
 from protogoal.envs.minihack.egocentric import KINDS, EgocentricView
@@ -392,3 +393,23 @@ def test_where_the_list_is_too_short_unseen_cells_are_left_out():
         assert set(few) <= set(many) | {-1}
     short.close()
     long.close()
+
+
+def test_a_batch_shows_the_last_state_of_an_episode_although_the_next_one_has_begun():
+    view = EgocentricView(river_batch("narrow-river", num_envs=1, max_steps=3, render_mode="ansi"))
+    view.reset(seed=0)
+    pictures = [view.picture()]
+    for _ in range(3):
+        step = view.step(np.array([WEST]))
+        pictures.append(view.picture())
+    assert step.truncated[0]
+    alone = river("narrow-river", max_steps=3, render_mode="ansi")
+    alone.reset(seed=episode_seed(0, 0, 0))
+    expected = [alone.render()]
+    for _ in range(3):
+        alone.step(WEST)
+        expected.append(alone.render())
+    assert pictures == expected
+    view.step(np.array([WEST]))
+    assert view.picture() != expected[-1]
+    view.close()

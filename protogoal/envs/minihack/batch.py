@@ -29,7 +29,8 @@ def word_space(capacity: int = 256) -> BagOfWords:
 
 def river_batch(scenario: str = "narrow-river", monsters: int = 0, num_envs: int = 32, num_workers: int = 0, *,
                 max_steps: int = 350, crop: int = 9, pages: Literal["last", "all"] = "last", space: ProtoGoalSpace | None = None,
-                on_event: Callable[[str], None] | None = None) -> GymBatchEnv:
-    """N rivers as a `BatchEnv`; `space` defaults to a fresh `word_space()`."""
-    factory = partial(RiverEnv, scenario=scenario, monsters=monsters, max_steps=max_steps, crop=crop, pages=pages)
+                on_event: Callable[[str], None] | None = None, render_mode: str | None = None) -> GymBatchEnv:
+    """N rivers as a `BatchEnv`; `space` defaults to a fresh `word_space()`. `render_mode` is for `picture`."""
+    factory = partial(RiverEnv, scenario=scenario, monsters=monsters, max_steps=max_steps, crop=crop, pages=pages,
+                      render_mode=render_mode)
     return GymBatchEnv(factory, space or word_space(), num_envs, num_workers, MAX_WORDS.get(pages), on_event)

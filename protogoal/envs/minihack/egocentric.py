@@ -85,6 +85,10 @@ class EgocentricView:
         observation, active = self.env.set_state(state)
         return self._see(observation, active), active
 
+    def picture(self, env: int = 0) -> Any:
+        """What the river draws; see `GymBatchEnv.picture`."""
+        return self.env.picture(env)  # type: ignore[attr-defined]  # a river batch has it, not every BatchEnv
+
     def close(self) -> None:
         self.env.close()
 
