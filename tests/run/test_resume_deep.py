@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 import pytest
-from tiny_deep import TINY
+from tiny_deep import TINY, differences
 
 from protogoal.config import RiverSettings
 from protogoal.record.store import Store
@@ -22,19 +22,6 @@ def final_state(path):
     state = checkpoint.load_latest(path / "checkpoints")[1]
     state["log"].pop("seconds")  # the only part that no two runs share
     return state
-
-
-def differences(a, b, place=""):
-    """Where two states differ; empty where they are equal to the bit."""
-    if isinstance(a, dict) and isinstance(b, dict):
-        if a.keys() != b.keys():
-            return [f"{place}: {sorted(a.keys() ^ b.keys())}"]
-        return [line for key in a for line in differences(a[key], b[key], f"{place}/{key}")]
-    if isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
-        return [line for i in range(len(a)) for line in differences(a[i], b[i], f"{place}/{i}")]
-    if isinstance(a, np.ndarray):
-        return [] if a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes() else [place]
-    return [] if a == b else [f"{place}: {a!r} and {b!r}"]
 
 
 def recorded(path):

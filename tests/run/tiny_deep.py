@@ -1,5 +1,7 @@
 """A deep run of seconds, with everything switched on: recurrent core, burn-in, novelty draws, AND-goals."""
 
+import numpy as np
+
 from protogoal.config import (
     ActorSettings,
     BabaSettings,
@@ -24,3 +26,16 @@ TINY = DeepConfig(
     evaluation=EvaluationSettings(every=250, episodes=2, final_episodes=2),
     steps=1200,
 )
+
+
+def differences(a, b, place=""):
+    """Where two states differ; empty where they are equal to the bit."""
+    if isinstance(a, dict) and isinstance(b, dict):
+        if a.keys() != b.keys():
+            return [f"{place}: {sorted(a.keys() ^ b.keys())}"]
+        return [line for key in a for line in differences(a[key], b[key], f"{place}/{key}")]
+    if isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
+        return [line for i in range(len(a)) for line in differences(a[i], b[i], f"{place}/{i}")]
+    if isinstance(a, np.ndarray):
+        return [] if a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes() else [place]
+    return [] if a == b else [f"{place}: {a!r} and {b!r}"]

@@ -1,0 +1,239 @@
+"""The Ray engine on real Ray: two nodes on this machine, processes killed by signal."""
+
+import dataclasses
+import os
+import signal
+import sqlite3
+import tempfile
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from tiny_deep import TINY, differences
+
+ray = pytest.importorskip("ray")
+
+from protogoal.config import RaySettings  # noqa: E402
+from protogoal.record.store import Store  # noqa: E402
+from protogoal.run import checkpoint  # noqa: E402
+from protogoal.run.local import LocalSession  # noqa: E402
+from protogoal.run.ray.session import RaySession  # noqa: E402
+from protogoal.run.ray.worker import Acting  # noqa: E402
+
+PATIENCE = 120.0  # seconds for anything that is waited for
+CPUS = {f"{role}_cpus": 0.25 for role in ("worker", "learner", "shard", "pge", "evaluator")}
+LOCKSTEP = RaySettings(workers=1, synchronous=True, prefetch=0, **CPUS)
+FREE = RaySettings(workers=2, shards=2, backup_seconds=0.2, answer_seconds=60.0, updates_per_call=4, **CPUS)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """A head that fills to one half before roles go to the second node, and then has room for all of them."""
+    from ray.cluster_utils import Cluster
+
+    os.environ |= {"RAY_worker_niceness": "0", "RAY_USAGE_STATS_ENABLED": "0"}
+    quick = {"health_check_period_ms": 500, "health_check_failure_threshold": 4}
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 4, "include_dashboard": False, "_system_config": quick})
+    second = cluster.add_node(num_cpus=4)
+    ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
+    yield SimpleNamespace(cluster=cluster, second=second)
+    ray.shutdown()
+    cluster.shutdown()
+
+
+def run(session, store, until=None):
+    """Trains until a condition holds, or to the end."""
+    deadline = time.monotonic() + PATIENCE
+    for _ in session.train(store):
+        if until is not None and until():
+            return
+        assert time.monotonic() < deadline, "nothing happened"
+
+
+class Silent:
+    """A store that keeps nothing."""
+
+    def __getattr__(self, name):
+        return lambda *_, **__: None
+
+
+def saved(state):
+    """A state as it comes back from disk."""
+    with tempfile.TemporaryDirectory() as folder:
+        return checkpoint.load(checkpoint.save(Path(folder), 1, state))[1]
+
+
+def without_clock(state):
+    state = {key: value for key, value in state.items() if key != "ray"}
+    log = {key: value for key, value in state["log"].items() if key not in ("seconds", "figures", "facts")}  # sums by call
+    return state | {"log": log}
+
+
+# --- lockstep: the local engine's run, to the bit -------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def whole():
+    """All segments of a local run are kept; so is its state half way."""
+    config = dataclasses.replace(TINY, replay=dataclasses.replace(TINY.replay, capacity=2000), ray=LOCKSTEP, steps=800)
+    session = LocalSession(config)
+    run(session, Silent(), until=lambda: session.step >= 400)
+    half = saved(session.state_dict())
+    run(session, Silent())
+    return SimpleNamespace(config=config, half=half, end=session.state_dict())
+
+
+@pytest.fixture(scope="module")
+def lockstep(cluster, whole):
+    session = RaySession(whole.config)
+    yield session
+    session.close()
+
+
+def test_in_lockstep_with_one_worker_the_segments_and_all_else_equal_the_local_engines(lockstep, whole):
+    run(lockstep, Silent())
+    state = without_clock(lockstep.state_dict())
+    assert differences(state["agent"]["replay"], whole.end["agent"]["replay"]) == []  # every segment ever made
+    assert differences(state, without_clock(whole.end)) == []
+
+
+def test_what_one_engine_began_the_other_goes_on_with_to_the_bit(lockstep, whole):
+    lockstep.load_state_dict(whole.half)
+    assert lockstep.step == whole.half["agent"]["steps"]
+    run(lockstep, Silent(), until=lambda: lockstep.step >= 600)
+    local = LocalSession(whole.config)
+    local.load_state_dict(saved(lockstep.state_dict()))
+    run(local, Silent())
+    assert differences(without_clock(local.state_dict()), without_clock(whole.end)) == []
+
+
+# --- asynchronous, with faults --------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def free(cluster, tmp_path_factory):
+    """A run that goes on while tests kill parts of it."""
+    path = tmp_path_factory.mktemp("free") / "run.db"
+    config = dataclasses.replace(TINY, ray=FREE, steps=10_000_000, evaluation=dataclasses.replace(TINY.evaluation, every=400))
+    session = RaySession(config)
+    store = Store.create(path)
+    training = session.train(store)
+
+    def until(condition):
+        deadline = time.monotonic() + PATIENCE
+        while not condition():
+            next(training)
+            assert time.monotonic() < deadline, "nothing happened"
+
+    def events():
+        store.flush()
+        with sqlite3.connect(path) as database:
+            return [text for (text,) in database.execute("SELECT text FROM events ORDER BY rowid")]
+
+    def kill(member):
+        """Kills a role's process; trains until it is replaced, works again, and the run has gone on."""
+        life = member.life
+        os.kill(member.whereabouts["pid"], signal.SIGKILL)
+        until(lambda: member.life > life and member.is_ready)
+        step, updates = session.step, session.office.pacing.updates
+        until(lambda: session.step > step + 200 and session.office.pacing.updates > updates)
+        return next(text for text in reversed(events()) if "died" in text)
+
+    until(lambda: session.office.pacing.updates > 20)
+    yield SimpleNamespace(session=session, until=until, kill=kill, events=events, path=path, config=config, office=session.office)
+    session.close()
+    store.close()
+
+
+def test_the_roles_live_on_two_nodes(free):
+    assert len({member.whereabouts["node"] for member in free.office.crew.members}) == 2
+
+
+def test_the_ratio_of_learning_to_acting_is_held(free):
+    start = free.session.step
+    free.until(lambda: free.session.step > start + 2000)
+    pacing = free.office.pacing
+    per_update = free.config.learner.batch_size * free.config.replay.trace_length
+    behind = (pacing.steps - pacing.forgiven - free.config.learner.min_replay) / per_update - pacing.updates
+    slack = free.config.ray.max_lag + 2 * free.config.ray.calls_ahead * free.session.acting.steps_per_call / per_update
+    assert -1 <= behind <= slack
+
+
+def test_a_killed_worker_is_replaced_and_the_steps_it_was_making_are_counted_as_lost(free):
+    acting: Acting = free.session.acting
+    before = free.office.lost["steps"]
+    said = free.kill(acting.members[1])
+    lost = free.office.lost["steps"] - before
+    assert 0 < lost <= free.config.ray.calls_ahead * acting.steps_per_call
+    assert said.startswith("worker 1 died")
+    assert f"up to {lost:,} steps" in said
+
+
+def test_a_killed_proto_goal_evaluator_goes_on_from_its_last_refresh_and_counts_the_rest_again(free):
+    judging = free.session.judging
+    free.until(lambda: judging.goals.version > 1)
+    ids = judging.mirror.table.member_array.copy()
+    said = free.kill(judging.member)
+    assert said.startswith("proto-goal evaluator died")
+    assert "counted again, none lost" in said
+    assert (judging.mirror.table.member_array[: len(ids)] == ids).all()  # no goal changed its id
+    state = free.session.state_dict()
+    assert int(state["agent"]["evaluator"]["table"]["transitions"]) == free.session.step  # each transition counted once
+
+
+def test_a_killed_evaluator_plays_its_evaluations_again(free):
+    said = free.kill(free.session.evaluating.member)
+    assert said.startswith("evaluator died")
+    due = free.session.evaluating.next_step
+    free.until(lambda: free.session.evaluating.next_step > due and not free.session.evaluating.queue)
+    with sqlite3.connect(free.path) as database:
+        steps = [step for (step,) in database.execute("SELECT step FROM evaluations ORDER BY step")]
+    assert len(steps) == len(set(steps)) > 1
+
+
+def test_a_killed_replay_shard_loses_its_part_of_replay_and_no_more(free):
+    memory = free.session.memory
+    free.until(lambda: memory.transitions == free.config.replay.capacity)
+    before = free.office.lost["transitions"]
+    said = free.kill(memory.members[0])
+    lost = free.office.lost["transitions"] - before
+    assert free.config.replay.capacity / 2 <= lost <= free.config.replay.capacity / 2 + 9 * free.session.acting.steps_per_call
+    assert said.startswith("replay shard 0 died")
+    assert f"{lost:,} transitions lost" in said
+    free.until(lambda: memory.transitions == free.config.replay.capacity)
+
+
+def test_a_killed_learner_goes_on_from_its_lastsaved(free):
+    before = free.office.lost["updates"]
+    said = free.kill(free.session.learning.member)
+    lost = free.office.lost["updates"] - before
+    assert said.startswith("learner died")
+    assert f"the last {lost:,} updates lost" in said
+    assert lost < free.office.pacing.updates
+
+
+def test_a_saved_run_with_two_workers_and_two_shards_can_be_loaded_by_either_engine(free):
+    state = saved(free.session.state_dict())
+    assert len(state["ray"]["workers"]) == 2
+    assert int(state["agent"]["replay"]["size"]) * free.config.replay.trace_length == free.config.replay.capacity
+    local = LocalSession(free.config)
+    local.load_state_dict(state)
+    assert local.step == free.session.step
+    run(local, Silent(), until=lambda: local.step > free.session.step + 100)
+    goals = free.session.judging.goals.version
+    free.session.load_state_dict(state)
+    assert "could not be restored" not in free.events()[-1]
+    free.until(lambda: free.session.step > state["agent"]["steps"] + 400 and free.session.judging.goals.version > goals + 1)
+
+
+def test_a_lost_machine_takes_its_roles_along_and_the_run_goes_on_without_it(free, cluster):
+    """The last test: the second node is gone after it."""
+    there = [m for m in free.office.crew.members if m.whereabouts["node"] == cluster.second.node_id]
+    lives = {member.name: member.life for member in there}
+    cluster.cluster.remove_node(cluster.second)
+    free.until(lambda: all(m.life > lives[m.name] and m.is_ready for m in there))
+    step, updates = free.session.step, free.office.pacing.updates
+    free.until(lambda: free.session.step > step + 400 and free.office.pacing.updates > updates)
+    assert len({member.whereabouts["node"] for member in free.office.crew.members}) == 1
+    free.session.state_dict()

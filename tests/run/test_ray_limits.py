@@ -1,0 +1,253 @@
+"""What the Ray engine refuses, in one line and in time; and its parts that need no Ray."""
+
+import dataclasses
+import importlib.util
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tiny_deep import TINY, differences
+
+ray = pytest.importorskip("ray")
+
+from protogoal.cli import main  # noqa: E402
+from protogoal.config import RaySettings  # noqa: E402
+from protogoal.goals.spaces import BagOfWords  # noqa: E402
+from protogoal.run import training  # noqa: E402
+from protogoal.run.ray import cluster, crew  # noqa: E402
+from protogoal.run.ray.pacing import Pacing  # noqa: E402
+from protogoal.run.ray.session import RaySession  # noqa: E402
+from protogoal.run.ray.shard import shares  # noqa: E402
+from protogoal.run.ray.state import merge_replays, split_replay  # noqa: E402
+from protogoal.run.ray.words import Words, share_words  # noqa: E402
+
+ALONE = ["--engine", "ray"]
+FEW = {f"{role}_cpus": 0.1 for role in ("worker", "learner", "shard", "pge", "evaluator")}
+
+
+def refused(capsys, *options):
+    """Exit code 2 and one line."""
+    assert main(["train", "baba-umaze-small-protogoal", "--run", "never-written", *ALONE, *options]) == 2
+    line = capsys.readouterr().err
+    assert line.count("\n") == 1
+    assert not os.path.exists("never-written")
+    return line
+
+
+def test_without_ray_the_line_says_what_to_install(capsys, monkeypatch):
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *a: None if name == "ray" else find(name, *a))
+    assert "pip install 'protogoal[ray]'" in refused(capsys)
+
+
+def test_an_address_nobody_answers_is_refused_at_once(capsys):
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{unused.getsockname()[1]}"
+    assert f"nobody answers at {address}" in refused(capsys, "--address", address)
+    assert "address must be auto or HOST:PORT" in refused(capsys, "--address", "somewhere")
+
+
+def test_an_address_where_something_else_listens_is_refused_in_time(capsys):
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
+        start = time.monotonic()
+        line = refused(capsys, "--address", address, "--ray.connect_seconds", "2")
+        assert time.monotonic() - start < 60
+    assert f"no Ray cluster answers at {address}" in line
+
+
+def test_options_of_the_ray_engine_are_refused_elsewhere(capsys):
+    assert main(["train", "taxi-protogoal", "--run", "never-written", "--workers", "2"]) == 2
+    assert "--workers is for deep agents with --engine ray" in capsys.readouterr().err
+    assert main(["train", "taxi-protogoal", "--run", "never-written", "--engine", "ray"]) == 2
+    assert "local engine only" in capsys.readouterr().err
+
+
+# --- with Ray -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def small_ray():
+    os.environ |= {"RAY_worker_niceness": "0", "RAY_USAGE_STATS_ENABLED": "0"}
+    ray.init(num_cpus=3, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    yield
+    ray.shutdown()
+
+
+@pytest.mark.parametrize(("fields", "words"), [
+    ({"workers": 100}, "needs 104 CPUs"),
+    (FEW | {"learner_gpus": 1.0}, "needs 1 GPUs"),
+    (FEW | {"learner_cpus": 4.0}, "the cluster has 3"),
+])
+def test_more_resources_than_the_cluster_has_are_refused(small_ray, fields, words):
+    with pytest.raises(ValueError, match=words):
+        RaySession(dataclasses.replace(TINY, ray=RaySettings(**fields)))
+    assert ray.is_initialized()  # what was there before stays
+
+
+def test_a_shard_larger_than_any_machine_is_refused(small_ray):
+    huge = dataclasses.replace(TINY.replay, capacity=10**10)
+    with pytest.raises(ValueError, match="GB a shard"):
+        RaySession(dataclasses.replace(TINY, replay=huge, ray=RaySettings(**FEW)))
+
+
+def test_a_role_that_dies_again_and_again_ends_the_run_with_its_reason(small_ray):
+    class Mortal(crew.Role):
+        def work(self):
+            os._exit(1)
+
+    deaths = []
+    people = crew.Crew(answer_seconds=60)
+    member = people.add("mortal", lambda _: crew.start_role(Mortal, cpus=0.1), deaths.append)
+    with pytest.raises(ValueError, match="mortal failed 3 times in a row"):  # noqa: PT012
+        for _ in range(3):
+            people.wait_ready()
+            people.call(member, "work", member.handle.work.remote(), lambda _: None)
+            people.settle()
+    assert len(deaths) == 2
+    people.disband()
+
+
+def test_a_role_that_cannot_be_made_ends_the_run_with_its_reason(small_ray):
+    class Stillborn(crew.Role):
+        def __init__(self):
+            raise RuntimeError("no such level")
+
+    people = crew.Crew(answer_seconds=60)
+    people.add("stillborn", lambda _: crew.start_role(Stillborn, cpus=0.1), lambda _: None)
+    with pytest.raises(ValueError, match=r"stillborn failed 3 times in a row: .*RuntimeError: no such level"):
+        people.wait_ready()
+    people.disband()
+
+
+def test_a_role_for_which_there_is_no_room_is_not_waited_for_longer_than_said(small_ray):
+    given_up = []
+    people = crew.Crew(answer_seconds=1.0)
+    people.add("giant", lambda _: crew.start_role(crew.Role, cpus=50), lambda _: None, given_up.append)
+    start = time.monotonic()
+    while not given_up and time.monotonic() - start < 30:
+        people.take(timeout=0.2)
+    assert given_up == ["giant did not start within 1 s"]
+    people.disband()
+
+
+def test_all_readers_of_a_vocabulary_give_a_word_the_same_bit(small_ray):
+    words = crew.start_role(Words, [["you"]], [5], cpus=0.1)
+    one, two = BagOfWords(5), BagOfWords(5)
+    share_words(one, words)
+    share_words(two, words)
+    one.read("You push the boulder")
+    two.read("You fall into the water")
+    one.read("the water is deep")
+    assert list(two.vocabulary.items()) == list(one.vocabulary.items())[: len(two.vocabulary)]
+    assert len(one.vocabulary) == 5
+    assert one.overflow + two.overflow > 0
+    ray.kill(words)
+
+
+# --- from the command line ------------------------------------------------------------------------------------------
+
+
+def test_ctrl_c_on_a_ray_run_leaves_a_checkpoint_that_either_engine_resumes(tmp_path):
+    """The command starts a Ray of its own, and leaves none behind."""
+    run = tmp_path / "run"
+    code = """
+import dataclasses, pathlib, sys
+sys.path.insert(0, sys.argv[2])
+from tiny_deep import TINY
+from protogoal.run import training
+training.train(pathlib.Path(sys.argv[1]), "tiny", dataclasses.replace(TINY, steps=10**7), "ray", {"workers": 1})
+"""
+    command = [sys.executable, "-c", code, str(run), os.path.dirname(__file__)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    steps = ""
+    while "ratio" not in steps and process.poll() is None:
+        steps = process.stderr.readline()
+    os.killpg(process.pid, signal.SIGINT)  # to the whole group, Ray's processes included, as a terminal sends it
+    output, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    assert "go on with: protogoal resume" in output
+    config = run / "config.json"
+    config.write_text(config.read_text().replace('"steps": 10000000', f'"steps": {latest(run) + 200}'))
+    assert '"engine": "ray"' in config.read_text()
+    assert main(["resume", str(run), "--engine", "local"]) == 0
+    assert main(["eval", str(run), "--episodes", "2"]) == 0
+
+
+def latest(run):
+    return max(int(path.name) for path in (run / "checkpoints").glob("[0-9]*"))
+
+
+# --- parts ----------------------------------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 500), st.dictionaries(st.integers(0, 6), st.integers(0, 10_000), max_size=7))
+def test_a_batch_is_divided_among_shards_in_proportion(total, sizes):
+    parts = shares(total, sizes)
+    whole = sum(sizes.values())
+    assert sum(parts.values()) == (total if whole else 0)
+    assert all(abs(parts.get(shard, 0) - total * size / whole) < 1 for shard, size in sizes.items() if whole)
+
+
+def replay_state(size, following, seed):
+    rng = np.random.default_rng(seed)
+    return {"arrays": {"action": rng.integers(9, size=(size, 3))}, "rarest": rng.integers(5, size=size),
+            "turned_on": rng.integers(9, size=6), "next": following, "size": size, "added": size + 4}
+
+
+def test_replay_divided_and_merged_again_is_the_same():
+    state = replay_state(8, 0, seed=1)
+    again = merge_replays(split_replay(state, shards=2, capacity=4))
+    assert differences(again | {"next": 0}, state) == []
+
+
+def test_replay_is_merged_by_age_and_the_newest_are_kept():
+    old_first = [replay_state(4, 2, seed=1), replay_state(4, 0, seed=2)]
+    merged = merge_replays(old_first)
+    first, second = (state["arrays"]["action"] for state in old_first)
+    by_age = [first[2], second[0], first[3], second[1], first[0], second[2], first[1], second[3]]
+    assert (merged["arrays"]["action"] == np.stack(by_age)).all()
+    newest = split_replay(merged, shards=1, capacity=3)[0]
+    assert (newest["arrays"]["action"] == np.stack(by_age[-3:])).all()
+    assert (merged["turned_on"] == old_first[0]["turned_on"] + old_first[1]["turned_on"]).all()
+
+
+def test_learning_is_forgiven_what_it_could_not_learn():
+    config = dataclasses.replace(TINY, ray=RaySettings(max_lag=3))  # 40 transitions an update, 200 before the first
+    pacing = Pacing(config)
+    pacing.acted(400, transitions=400)
+    assert pacing.due(transitions=400) == 5
+    assert pacing.must_wait(transitions=400)
+    pacing.promised = 5
+    assert pacing.due(transitions=400) == 0
+    pacing.promised, pacing.updates = 0, 5
+    assert not pacing.must_wait(transitions=400)
+    assert pacing.ratio == 1.0
+    pacing.acted(100, transitions=100)  # replay was lost
+    assert pacing.due(transitions=600) == 0
+    pacing.acted(80, transitions=600)
+    assert pacing.due(transitions=600) == 2
+
+
+def test_ray_settings_are_checked():
+    for field in ("workers", "shards", "calls_ahead"):
+        with pytest.raises(ValueError, match=field):
+            RaySettings(**{field: 0})
+    assert cluster.demands(RaySettings(workers=8, worker_cpus=0.5)) == {"CPU": 8.0, "GPU": 0.0}
+
+
+def test_fields_of_the_ray_section_can_be_set_for_one_resumption():
+    config = training.with_ray(TINY, "ray", {"workers": 7, "address": "auto"})
+    assert (config.ray.workers, config.ray.address) == (7, "auto")
+    with pytest.raises(ValueError, match="--workers is for"):
+        training.with_ray(TINY, "local", {"workers": 7})
