@@ -167,6 +167,7 @@ _OWN = replace(
     actor=ActorSettings(num_envs=32, epsilon_exponent=1.0, max_pursuit_steps=50),
     replay=ReplaySettings(capacity=300_000, novelty_share=0.5),
     learner=replace(_LEARNER, learning_rate=5e-4, replay_ratio=2.0),
+    pge=replace(_BABA.pge, batch_size=4096),  # worlds that differ from episode to episode need more to be judged by
     refresh_every=20_000,
     evaluation=EvaluationSettings(every=50_000, episodes=32, epsilon=0.01),
     steps=1_000_000,
