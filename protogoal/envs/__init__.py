@@ -10,5 +10,5 @@ def _register(name: str, entry_point: str, max_episode_steps: int | None = None,
 
 _register("protogoal/SparseTaxi-v0", "protogoal.envs.taxi:SparseTaxi", max_episode_steps=200)
 _register("protogoal/MiniHackRiver-v0", "protogoal.envs.minihack.env:RiverEnv")
-_register("protogoal/Baba-v0", "protogoal.envs.baba.env:BabaEnv",
+_register("protogoal/Baba-v0", "protogoal.envs.baba.env:make_env", max_episode_steps=1000,
           vector_entry_point="protogoal.envs.baba.env:BabaVectorEnv")

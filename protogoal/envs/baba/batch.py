@@ -209,9 +209,10 @@ class BabaBatch:
                 raise ValueError(f"state {name!r} must be {mine.dtype} {mine.shape}, not {value.dtype} {value.shape}")
             arrays[name] = value
         alive = arrays["kind"] != DEAD
-        cells = arrays["cell"][alive]
+        cells = arrays["cell"][alive].astype(np.int64)
         legal = (arrays["kind"][alive] < len(self.level.kinds)).all() and (arrays["face"] < 4).all()
-        if not legal or (len(cells) and (cells.min() < 0 or cells.max() >= self.num_cells)):
+        legal = legal and ((cells >= 0) & (cells < self.num_cells)).all() and not self.level.terrain.ravel()[cells].any()
+        if not legal:
             raise ValueError(f"the state is not one of level {self.level.name}: a kind, cell or direction is out of range")
         for name, value in arrays.items():
             getattr(self._games, name)[:] = value

@@ -25,6 +25,7 @@ from protogoal.envs.baba.game import things
 from protogoal.envs.baba.levels import Level
 
 RENDER_MODES = ("rgb_array", "ansi")
+_NO_LIMIT = np.iinfo(np.int32).max
 
 
 def _check_render_mode(render_mode: str | None) -> None:
@@ -38,15 +39,16 @@ def _picture(batch: BabaBatch, state: dict[str, Any], n: int, render_mode: str) 
 
 
 class BabaEnv(gym.Env[np.ndarray, Any]):
-    """One game. A level is a name ("umaze-medium"), a path to a level file, or a `Level`."""
+    """One game. A level is a name ("umaze-medium"), a path to a level file, or a `Level`. No limit where it is None."""
 
     metadata = {"render_modes": list(RENDER_MODES), "render_fps": 8}  # noqa: RUF012 (Gymnasium's own way)
 
-    def __init__(self, level: str | Path | Level = "umaze-medium", max_episode_steps: int = 1000,
+    def __init__(self, level: str | Path | Level = "umaze-medium", max_episode_steps: int | None = 1000,
                  terrain_plane: bool = False, render_mode: str | None = None):
         _check_render_mode(render_mode)
         self.render_mode = render_mode
-        self._batch = BabaBatch(level, 1, max_episode_steps, terrain_plane=terrain_plane, autoreset=False)
+        limit = _NO_LIMIT if max_episode_steps is None else max_episode_steps
+        self._batch = BabaBatch(level, 1, limit, terrain_plane=terrain_plane, autoreset=False)
         if not self._batch.has_player(0):
             raise ValueError(f"level {self._batch.level.name} has no player: nothing is YOU at the start")
         self.level = self._batch.level
@@ -55,12 +57,6 @@ class BabaEnv(gym.Env[np.ndarray, Any]):
         self.observation_space = gym.spaces.Box(0, 1, self._batch.planes.shape[1:], np.uint8)
         self.action_space = gym.spaces.Discrete(NUM_ACTIONS)
         self._action = np.zeros(1, np.int64)
-
-    @property
-    def max_episode_steps(self) -> int:
-        """The limit given to `gymnasium.make`, if it was given one, else to the constructor."""
-        made_with = self.spec.max_episode_steps if self.spec is not None else None
-        return self._batch.max_episode_steps if made_with is None else made_with
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
         """Back to the start, always the same; the seed only seeds `np_random`, which nothing here uses."""
@@ -73,14 +69,17 @@ class BabaEnv(gym.Env[np.ndarray, Any]):
             raise ValueError(f"action {action!r} is not allowed; actions are 0 to {NUM_ACTIONS - 1}")
         self._action[0] = action
         result = self._batch.step(self._action)
-        terminated = bool(result.terminated[0])
-        truncated = not terminated and int(self._batch.episode_steps[0]) >= self.max_episode_steps
-        reward = float(result.reward[0])
+        reward, terminated, truncated = float(result.reward[0]), bool(result.terminated[0]), bool(result.truncated[0])
         return self._batch.planes[0].copy(), reward, terminated, truncated, {"won": reward > 0}
 
     def render(self) -> Any:
         """An RGB array or a string, as `render_mode` says; None without one."""
         return None if self.render_mode is None else _picture(self._batch, self._batch.get_state(), 0, self.render_mode)
+
+
+def make_env(level: str | Path | Level = "umaze-medium", terrain_plane: bool = False, render_mode: str | None = None) -> BabaEnv:
+    """A game for `gymnasium.make`, which keeps the step limit itself (1000, or its own argument `max_episode_steps`)."""
+    return BabaEnv(level, None, terrain_plane, render_mode)
 
 
 class BabaVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
