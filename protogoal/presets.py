@@ -87,11 +87,11 @@ _DEEP_SEA = replace(
     network=NetworkSettings(hidden=128, rank=32, goal_hidden=32),
     actor=ActorSettings(num_envs=32, epsilon_exponent=3.0, max_pursuit_steps=0),
     replay=ReplaySettings(capacity=200_000),
-    learner=replace(_LEARNER, replay_ratio=2.0, task_discount=0.99, min_replay=2_000, batch_size=32),
+    learner=replace(_LEARNER, replay_ratio=8.0, task_discount=0.99, min_replay=2_000, target_period=50),
     pge=PGESettings(estimator=EstimatorSettings(whole_up_to=256)),
     refresh_every=10_000,
-    evaluation=EvaluationSettings(every=10_000, episodes=32),
-    steps=300_000,
+    evaluation=EvaluationSettings(every=2_000, episodes=16),
+    steps=50_000,
 )
 
 

@@ -21,12 +21,26 @@ ONE_CORE = {"threads": 1}  # seeds and arms fill the cores
 
 
 def baba(name: str, level: str, steps: int) -> Comparison:
-    """Proto-R2D2 against R2D2 on one size of the U-Maze, at equal frames."""
+    """Proto-R2D2 against R2D2 and Agent57 on one size of the U-Maze, at equal frames."""
     return Comparison(
         name, f"Baba Is You, U-Maze {level}",
         "with proto-goals R2D2 solves the U-Maze within 200 million frames; R2D2 alone never sees a reward and Agent57 stays flat.",
-        [Arm("proto-goal R2D2", f"baba-umaze-{level}-protogoal"), Arm("R2D2", f"baba-umaze-{level}-r2d2")],
+        [Arm("proto-goal R2D2", f"baba-umaze-{level}-protogoal"), Arm("R2D2", f"baba-umaze-{level}-r2d2"),
+         Arm("Agent57", f"baba-umaze-{level}-agent57")],
         {"smoke": SMOKE, "cpu": Scale(steps, 3), "paper": PAPER}, ONE_CORE, TINY)
+
+
+def agent57(steps: int) -> Comparison:
+    """The baseline itself, on a probe that needs deep exploration: whole, without each of its parts, and R2D2."""
+    preset = "deep-sea-agent57"
+    return Comparison(
+        "agent57", "Agent57 verified on Deep Sea, 16×16",
+        "Agent57 is its strongest opponent; a comparison is worth something only if the opponent explores where it is known to.",
+        [Arm("Agent57", preset), Arm("R2D2", "deep-sea-r2d2"), Arm("no episodic novelty", preset, {"agent57.is_episodic": False}),
+         Arm("no lifelong novelty", preset, {"agent57.is_lifelong": False}),
+         Arm("one policy", preset, {"agent57.num_policies": 1})],
+        {"smoke": SMOKE, "cpu": Scale(steps, 3), "paper": Scale(10 * steps, 10)}, ONE_CORE,
+        {name: value for name, value in TINY.items() if name != "env.max_steps"})
 
 
 def narrow_river(steps: int) -> Comparison:
@@ -62,6 +76,7 @@ _ALL = [
     baba("baba", "medium", 8_000_000),
     baba("baba-small", "small", 3_000_000),
     baba("baba-paper", "paper", 30_000_000),
+    agent57(50_000),
     narrow_river(1_000_000),
     wide_river(3_000_000),
     ablation("p-task", "How often to follow the task", "with p_task = 0 the evaluator never wins; 0.1 was best.",
