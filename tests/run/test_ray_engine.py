@@ -204,7 +204,7 @@ def test_a_killed_replay_shard_loses_its_part_of_replay_and_no_more(free):
     free.until(lambda: memory.transitions == free.config.replay.capacity)
 
 
-def test_a_killed_learner_goes_on_from_its_lastsaved(free):
+def test_a_killed_learner_goes_on_from_its_last_copy(free):
     before = free.office.lost["updates"]
     said = free.kill(free.session.learning.member)
     lost = free.office.lost["updates"] - before
