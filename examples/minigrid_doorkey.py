@@ -50,9 +50,9 @@ class ObjectView(gymnasium.ObservationWrapper):
 
 
 # --8<-- [start:factory]
-def make_env():
-    """One environment."""
-    return ObjectView(gymnasium.make("MiniGrid-DoorKey-8x8-v0"))
+def make_env(render_mode=None):
+    """One environment; `render_mode` is asked for where pictures are wanted."""
+    return ObjectView(gymnasium.make("MiniGrid-DoorKey-8x8-v0", render_mode=render_mode))
 
 
 def proto_goals(env):

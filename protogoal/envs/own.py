@@ -9,6 +9,7 @@ Called by `run.environments`, `presets` and `envs.catalog`.
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -40,9 +41,13 @@ class OwnDomain:
 
 @dataclass(frozen=True)
 class EnvReference:
-    """Makes an environment from its name; small, so that workers can be told."""
+    """Makes an environment from its name; small, so that workers can be told.
+
+    `render_mode` is passed on where pictures are wanted, to a function that takes an argument of this name.
+    """
 
     name: str
+    render_mode: str | None = None
 
     def __call__(self) -> gymnasium.Env[Any, Any]:
         made = self._make()
@@ -51,10 +56,11 @@ class EnvReference:
         return made
 
     def _make(self) -> Any:
+        wish: dict[str, Any] = {} if self.render_mode is None else {"render_mode": self.render_mode}
         if ":" in self.name:
-            return _call(self.name)
+            return _call(self.name, wanted=wish)
         try:
-            return gymnasium.make(self.name)
+            return gymnasium.make(self.name, **wish)
         except gymnasium.error.Error as error:
             raise ValueError(f"{self.name!r} is neither module:function nor a Gymnasium environment: {error}") from None
 
@@ -75,9 +81,10 @@ def own_batch(
     max_active: int | None = None,
     shared: ProtoGoalSpace | None = None,
     on_event: Callable[[str], None] | None = None,
+    render_mode: str | None = None,
 ) -> GymBatchEnv:
     """N environments by name; `shared` is a proto-goal space that exists already, with what it has learned."""
-    factory = EnvReference(env)
+    factory = EnvReference(env, render_mode)
     if shared is None:
         probe = factory()
         try:
@@ -87,15 +94,17 @@ def own_batch(
     return GymBatchEnv(factory, shared, num_envs, num_workers, max_active, on_event)
 
 
-def _call(name: str, *arguments: Any) -> Any:
+def _call(name: str, *arguments: Any, wanted: Mapping[str, Any] | None = None) -> Any:
+    """The function of that name, called; of the `wanted` arguments it gets those that it knows."""
     here = os.getcwd()
     if here not in sys.path:  # a command has its own directory on the path, and not the user's
         sys.path.insert(0, here)
     function = load(name)
     if not callable(function):
         raise ValueError(f"{name} is a {type(function).__name__}, not a function")
+    known = inspect.signature(function).parameters if wanted else {}
     try:
-        return function(*arguments)
+        return function(*arguments, **{key: value for key, value in (wanted or {}).items() if key in known})
     except ValueError:
         raise
     except Exception as error:

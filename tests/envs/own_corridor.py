@@ -27,9 +27,20 @@ class Corridor(gymnasium.Env):
         won = self.place == CELLS - 1
         return np.array([self.place]), float(won), won, self.time >= 20 and not won, {}
 
+    def render(self):
+        picture = np.zeros((2, CELLS, 3), np.uint8)
+        picture[:, self.place] = 255
+        return picture
+
 
 def make():
     return Corridor()
+
+
+def drawn(render_mode=None):
+    env = Corridor()
+    env.render_mode = render_mode
+    return env
 
 
 def cells(env):

@@ -141,6 +141,19 @@ def test_a_domain_with_an_unknown_field_is_refused(monkeypatch):
         announced_presets()
 
 
+def test_pictures_are_drawn_where_the_factory_can_draw():
+    env = EnvReference("CartPole-v1", "rgb_array")()
+    assert env.render_mode == "rgb_array"
+    env.close()
+    assert EnvReference("own_corridor:make", "rgb_array")().render_mode is None  # it takes no such argument
+    assert EnvReference("own_corridor:drawn", "rgb_array")().render_mode == "rgb_array"
+    batch = own_batch("own_corridor:drawn", "own_corridor:cells", 1, render_mode="rgb_array")
+    batch.reset(seed=0)
+    batch.step(np.array([1]))
+    assert batch.picture().shape == (2, 6, 3)
+    batch.close()
+
+
 def test_a_space_is_made_for_the_environment_it_gets():
     env = EnvReference("own_corridor:make")()
     assert make_space("own_corridor:cells", env).name(2) == "cell 2"
