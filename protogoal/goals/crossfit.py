@@ -10,6 +10,8 @@ linear in the features z(s): P(s, a) = z·w + z·e_a, a shared part w and effect
 1. Trial: fitted value iteration on each half of the batch alone (and with projections of its own).
 2. Test: effects e(s_i, a_i) learned on one half against residuals r_i of the other, which owes nothing to it:
    slope = Σ e·r / Σ e²,   t = Σ e·r / √Σ(e·r)²,   reliability ρ = min(slope, 1)·max(0, 1 − (significance/t)²) for t > 0.
+   Both halves serve as witness, for seek and for avoid. These four tests ask nearly the same, so that their sums e·r and
+   their standard errors are added: four times the same test counts once.
    Noise has t near 0 and hence ρ = 0: no effect, seek and avoid agree. What an action does has t ≫ 3 and ρ near 1.
 3. Value iteration on the whole batch with P(s, a) = z·w + ρ·z·e_a, each step clipped to [0, 1].
 
@@ -138,7 +140,7 @@ class Crossfit:
                 self._step(self.z_next[half], w, bits[rows], self.go_on[rows], trust, targets[rows])
                 w = self.fit[half] @ targets[rows]
             weights.append(w.reshape(-1, self.num_actions, 2 * goals))  # [K, A, 2G]
-        product, square, variance = np.zeros(goals), np.zeros(goals), np.zeros(goals)
+        product, square, error = np.zeros(goals), np.zeros(goals), np.zeros(goals)
         shared = [w.mean(axis=1) for w in weights]  # [K, 2G]
         for half in (0, 1):
             rows, other = self.rows[half], 1 - half
@@ -148,8 +150,8 @@ class Crossfit:
                 start, stop = self.starts[half][a : a + 2]
                 at = slice(start - rows.start, stop - rows.start)
                 effect[at] = self.z[other][start:stop] @ (weights[other][:, a] - shared[other])
-            _add_test(effect, residual, product, square, variance)
-        return targets, _reliability(product, square, variance, self.settings.significance)
+            _add_test(effect, residual, product, square, error)
+        return targets, _reliability(product, square, error, self.settings.significance)
 
     def _whole(self, bits: Singles, targets: Singles, reliability: Floats) -> tuple[Floats, Floats, Floats]:
         """Value iteration on the whole batch, going on from the trial as far as it can be relied on."""
@@ -188,13 +190,12 @@ def _ridge_map(phi: Floats, penalty: Floats) -> Floats:
     return np.asarray(cho_solve(cho_factor(scaled @ phi.T + np.eye(n)), scaled).T)
 
 
-def _reliability(product: Floats, square: Floats, variance: Floats, significance: float) -> Floats:
+def _reliability(product: Floats, square: Floats, error: Floats, significance: float) -> Floats:
     """ρ = min(slope, 1)·max(0, 1 − (significance/t)²) where t > 0, else 0; [G]."""
     tiny = 1e-12  # a goal without any effect has 0/0 here, and ρ = 0
     slope = np.clip(product / np.maximum(square, tiny), 0.0, 1.0)
-    t_squared = product**2 / np.maximum(variance, tiny)
-    shrink = np.maximum(0.0, 1.0 - significance**2 / np.maximum(t_squared, tiny))
-    return np.asarray(slope * shrink)
+    t = product / np.maximum(error, tiny)
+    return np.asarray(slope * np.maximum(0.0, 1.0 - (significance / np.maximum(t, tiny)) ** 2))
 
 
 @njit(cache=True, fastmath=True)
@@ -269,10 +270,11 @@ def _add_evidence(bits, forecast, familiarity, total):  # type: ignore[no-untype
 
 
 @njit(cache=True, fastmath=True)
-def _add_test(effect, residual, product, square, variance):  # type: ignore[no-untyped-def]
-    """Adds Σ e·r, Σ e² and Σ (e·r)² over transitions and over seek and avoid, each [G]."""
+def _add_test(effect, residual, product, square, error):  # type: ignore[no-untyped-def]
+    """Adds Σ e·r, Σ e² and √Σ(e·r)² over transitions, of seek and of avoid, each [G]."""
     n, columns = effect.shape
     goals = columns // 2
+    variance = np.zeros(columns)
     for i in range(n):
         for sign in range(2):
             for g in range(goals):
@@ -280,4 +282,6 @@ def _add_test(effect, residual, product, square, variance):  # type: ignore[no-u
                 p = e * residual[i, sign * goals + g]
                 product[g] += p
                 square[g] += e * e
-                variance[g] += p * p
+                variance[sign * goals + g] += p * p
+    for g in range(goals):
+        error[g] += np.sqrt(variance[g]) + np.sqrt(variance[goals + g])

@@ -105,7 +105,7 @@ class EstimatorSettings:
     """crossfit: steps of value iteration on each half, before the test."""
     iterations: int = 8
     """crossfit: further steps of value iteration on the whole batch."""
-    significance: float = 3.0
+    significance: float = 2.0
     """crossfit: effects of actions count as far as they exceed this many standard errors."""
     min_evidence: float = 8.0
     """crossfit: with fewer events that the state does not foretell, control is undecided; 0 always decides."""

@@ -61,7 +61,7 @@ def crossfit(features, action, terminated, attained, num_actions, settings, orde
         evidence += np.sum((b[halves[1 - j]] - forecast) ** 2 / (1 + leverage))
 
     # Trial on each half, then test the effects of one half on the residuals of the other.
-    products, squares = [], []
+    total = square = error = 0.0
     last_targets = {}
     for name, opt in (("seek", np.max), ("avoid", np.min)):
         models, targets = [], []
@@ -77,15 +77,14 @@ def crossfit(features, action, terminated, attained, num_actions, settings, orde
             rows = halves[j]
             residual = targets[j] - models[j].mean(features[j][0][rows])
             effect = models[1 - j].effect(features[1 - j][0][rows])[np.arange(len(rows)), action[rows]]
-            products.append(effect * residual)
-            squares.append(effect**2)
+            total += np.sum(effect * residual)
+            square += np.sum(effect**2)
+            error += np.sqrt(np.sum((effect * residual) ** 2))
         last_targets[name] = np.empty(len(b))
         last_targets[name][order] = np.concatenate(targets)
-    product, square = np.concatenate(products), np.concatenate(squares)
-    total, noise = product.sum(), np.sqrt(np.sum(product**2))
     reliability = 0.0
-    if total > 0 and noise > 1e-6:
-        slope, t = total / square.sum(), total / noise
+    if total > 0:
+        slope, t = total / square, total / error
         reliability = min(slope, 1.0) * max(0.0, 1.0 - (s.significance / t) ** 2)
 
     # Value iteration on the whole batch, with effects as far as they can be relied on.
