@@ -103,12 +103,16 @@ class Learning:
     """The learner's desk."""
 
     def __init__(self, office: Office, memory: Memory):
-        self.office, self.memory, s = office, memory, office.config.ray
+        self.office, self.memory = office, memory
         self.weights = Published()
         self._backup: dict[str, Any] | None = None
         self._backup_due = 0.0
-        self.member = office.crew.add("learner", lambda _: start_role(
-            LearnerRole, office.config, office.spaces, cpus=s.learner_cpus, gpus=s.learner_gpus), self._died)
+        self.member = office.crew.add("learner", self.start, self._died)
+
+    def start(self, life: int) -> Any:
+        """The learner's process."""
+        s = self.office.config.ray
+        return start_role(LearnerRole, self.office.config, self.office.spaces, cpus=s.learner_cpus, gpus=s.learner_gpus)
 
     def ask(self, known: Published) -> None:
         """Some of the updates that are due; a second call waits behind the first if it is a whole one."""

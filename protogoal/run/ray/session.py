@@ -37,6 +37,9 @@ STALENESS_RATE = 0.01
 class RaySession:
     """A run of the deep agent on Ray: made of a configuration, trained into a store, saved, loaded."""
 
+    acting_desk: type[Acting] = Acting
+    learning_desk: type[Learning] = Learning
+
     def __init__(self, config: DeepConfig):
         if config.agent not in ("protogoal", "r2d2"):
             raise ValueError(f"the ray engine runs the agents protogoal and r2d2, not {config.agent}")
@@ -53,10 +56,10 @@ class RaySession:
             if found:
                 self._words = start_role(Words, [list(bag.vocabulary) for bag in found], [bag.size for bag in found], cpus=0)
             self.memory = Memory(office)
-            self.learning = Learning(office, self.memory)
+            self.learning = self.learning_desk(office, self.memory)
             self.judging = Judging(office, self.memory, space, self._words) if config.agent == "protogoal" else None
             self.evaluating = Evaluating(office)
-            self.acting = Acting(office, self._words)
+            self.acting = self.acting_desk(office, self._words)
             office.crew.wait_ready()
         except BaseException:
             self.close()

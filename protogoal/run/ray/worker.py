@@ -120,11 +120,15 @@ class Acting:
         self._under_way = 0  # calls
         self._missing = 0  # steps lost since the last death
         self._held: tuple[str, float] | None = None
+        self.words = words
         self.members = [
-            office.crew.add(f"worker {i}", lambda life, i=i: start_role(  # type: ignore[misc]
-                Worker, office.config, i, self.envs_per_worker, life, words, cpus=s.worker_cpus),
-                partial(self._died, i), partial(self._gone, i))
+            office.crew.add(f"worker {i}", partial(self.start, i), partial(self._died, i), partial(self._gone, i))
             for i in range(s.workers)]
+
+    def start(self, index: int, life: int) -> Any:
+        """A worker's process."""
+        config = self.office.config
+        return start_role(Worker, config, index, self.envs_per_worker, life, self.words, cpus=config.ray.worker_cpus)
 
     def ask_all(self, weights: Published, goals: Published) -> None:
         """As many calls as each worker may have waiting; one each in turn, so that none is left out near the end."""
