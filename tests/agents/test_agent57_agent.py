@@ -1,0 +1,185 @@
+"""Agent57 as a whole: split values against the slow version, the evaluator's policy, and a run that resumes to the bit."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from reference import agent57 as slow
+
+from protogoal.agents.agent57.agent import Agent57
+from protogoal.agents.agent57.curiosity import INTRINSIC
+from protogoal.agents.agent57.mixture import beta_ladder, discount_ladder
+from protogoal.agents.agent57.split import Streams, combine
+from protogoal.config import (
+    ActorSettings,
+    BabaSettings,
+    DeepConfig,
+    DeepSeaSettings,
+    EvaluationSettings,
+    LearnerSettings,
+    NetworkSettings,
+    ReplaySettings,
+)
+from protogoal.deep.returns import h_inverse
+from protogoal.deep.settings_agent57 import Agent57Settings
+from protogoal.presets import PRESETS, at_paper_scale
+from protogoal.record.store import Store
+from protogoal.run import checkpoint
+from protogoal.run.environments import make_batch_env
+from protogoal.run.local import LocalSession
+
+TINY = DeepConfig(
+    env=DeepSeaSettings(size=6),
+    agent="agent57",
+    network=NetworkSettings(hidden=16, rank=8, goal_hidden=8, core="lstm"),
+    actor=ActorSettings(num_envs=4),
+    replay=ReplaySettings(capacity=600, trace_length=5, burn_in=2),
+    learner=LearnerSettings(batch_size=8, min_replay=200, target_period=7, value_transform="h"),
+    agent57=Agent57Settings(num_policies=4, memory_capacity=40, curiosity_hidden=16, distillation_size=8, embedding_size=4,
+                            meta_episode_length=3, bandit_window=6, episodic_memory_reward_scale=0.1),
+    evaluation=EvaluationSettings(every=250, episodes=2, final_episodes=2),
+    steps=600,
+)  # everything on: recurrent cores, burn-in, h, own policies, the intrinsic reward as an input
+ALL = dataclasses.replace(
+    TINY,
+    network=dataclasses.replace(TINY.network, core="none"),
+    learner=dataclasses.replace(TINY.learner, value_transform="identity"),
+    agent57=dataclasses.replace(TINY.agent57, learn_policies="all", reads_intrinsic=False),
+)
+
+
+def agent(config):
+    env, space = make_batch_env(config.env, config.actor.num_envs)
+    return Agent57(config, env, space)
+
+
+@pytest.mark.parametrize("config", [TINY, ALL], ids=["own", "all"])
+def test_the_targets_of_both_streams_are_those_of_the_slow_version(config):
+    made = agent(config)
+    for _ in range(5):
+        made.remember(made.act(randomly=True))
+    batch = made.replay.sample(6, np.random.default_rng(0))
+    learned = batch.last(config.replay.trace_length)
+    streams = Streams.of(learned, config.agent57)
+    steps, n, goals = streams.extrinsic.reward.shape
+    rng = np.random.default_rng(1)
+    q_e, q_i, target_e, target_i = (rng.normal(size=(steps + 1, n, 2, goals)).astype(np.float32) for _ in range(4))
+    beta = torch.from_numpy(streams.beta)
+    beta = beta if beta.ndim == 1 else beta.unsqueeze(1)
+    greedy = combine(torch.from_numpy(q_e), torch.from_numpy(q_i), beta, "identity").numpy()
+    learner = made.learner.extrinsic
+    learner.settings = dataclasses.replace(learner.settings, value_transform="identity")
+    fast = [learner._targets(learned, stream, greedy, target)
+            for stream, target in ((streams.extrinsic, target_e), (streams.intrinsic, target_i))]
+    betas, gammas = (f(4, *a) for f, a in ((beta_ladder, (0.3,)), (discount_ladder, (0.9999, 0.99))))
+    for i in range(n):
+        for g in range(goals):
+            j = g if config is ALL else int(learned.goal[0, i])
+            expected = slow.split_targets(
+                learned.reward[:, i], learned.observation[INTRINSIC][1:, i, 0], gammas[j] * ~learned.terminated[:, i],
+                learned.action[:, i], q_e[:, i, :, g], q_i[:, i, :, g], target_e[:, i, :, g], target_i[:, i, :, g], betas[j], 0.95)
+            for stream, slow_targets in zip(fast, expected, strict=True):
+                np.testing.assert_allclose(stream[:, i, g], slow_targets, rtol=1e-4, atol=1e-5)
+
+
+def test_the_intrinsic_stream_learns_from_the_intrinsic_reward_alone():
+    made = agent(ALL)
+    for _ in range(3):
+        made.remember(made.act(randomly=True))
+    batch = made.replay.sample(5, np.random.default_rng(0))
+    paid = dataclasses.replace(batch, reward=batch.reward + 100.0)
+    before, after = Streams.of(batch, ALL.agent57), Streams.of(paid, ALL.agent57)
+    assert (before.intrinsic.reward == after.intrinsic.reward).all()
+    assert (after.extrinsic.reward - before.extrinsic.reward == 100.0).all()
+
+
+def test_a_policy_is_greedy_for_the_weighted_sum_and_the_first_for_the_task_alone():
+    made = agent(ALL)
+    network = made.network
+    z = torch.randn(3, 32)
+    policies = torch.arange(4).expand(3, 4).unsqueeze(-1)
+    with torch.inference_mode():
+        q_e, q_i = network.extrinsic.q_each(z[:, :16], policies), network.intrinsic.q_each(z[:, 16:], policies)
+        q = network.q_each(z, policies)
+    torch.testing.assert_close(q, q_e + torch.from_numpy(beta_ladder(4, 0.3))[:, None] * q_i)
+    torch.testing.assert_close(q[:, 0], q_e[:, 0])
+
+
+def test_with_the_transform_the_sum_is_of_the_untransformed_values():
+    q_e, q_i = torch.tensor([1.0, 2.0]), torch.tensor([3.0, -1.0])
+    expected = h_inverse(q_e.numpy()) + 0.5 * h_inverse(q_i.numpy())
+    np.testing.assert_allclose(combine(q_e, q_i, torch.tensor(0.5), "h").numpy(), expected, rtol=1e-6)
+
+
+def test_the_evaluator_plays_the_arm_that_paid_most():
+    made = agent(ALL)
+    rows = np.arange(4)
+    made.actor.bandit.update(rows, np.full(4, 2), np.full(4, 9.0))
+    made.remember(made.act(randomly=True))
+    assert int(made.network.task_policy) == 2
+    with torch.inference_mode():
+        z = torch.randn(1, 32)
+        assert torch.equal(made.network.q_each(z, torch.tensor([[[-1]]])), made.network.q_each(z, torch.tensor([[[2]]])))
+
+
+def test_an_episode_is_acted_by_one_policy_and_its_return_is_told_to_the_bandit():
+    made = agent(dataclasses.replace(ALL, replay=dataclasses.replace(ALL.replay, burn_in=0)))
+    goals = np.concatenate([made.act(randomly=True).segments.goal for _ in range(6)])  # 30 steps, five episodes of six
+    assert (goals.reshape(5, 6, 4) == goals.reshape(5, 6, 4)[:, :1]).all()
+    assert (made.actor.bandit.pulls == 5).all()
+
+
+def train(session, store, windows):
+    for _ in zip(range(windows), session.train(store), strict=False):
+        pass
+
+
+def plain(state):
+    """Every array and number of a state by its place, but for the seconds."""
+    found, stack = {}, [("", state)]
+    while stack:
+        place, value = stack.pop()
+        if isinstance(value, dict):
+            stack += [(f"{place}/{k}", v) for k, v in value.items() if k != "seconds"]
+        elif isinstance(value, list | tuple):
+            stack += [(f"{place}/{k}", v) for k, v in enumerate(value)]
+        else:
+            found[place] = value.tobytes() if isinstance(value, np.ndarray) else value
+    return found
+
+
+@pytest.mark.parametrize("config", [TINY, ALL], ids=["own", "all"])
+def test_a_run_that_is_saved_and_loaded_goes_on_to_the_bit_and_threads_change_nothing(config, tmp_path):
+    with Store.create(tmp_path / "run.db") as store:
+        whole = LocalSession(dataclasses.replace(config, threads=2))
+        train(whole, store, 1000)
+        half = LocalSession(dataclasses.replace(config, threads=1))
+        train(half, store, 17)
+        checkpoint.save(tmp_path / "checkpoints", half.step, half.state_dict())
+        rest = LocalSession(dataclasses.replace(config, threads=1))
+        rest.load_state_dict(checkpoint.load_latest(tmp_path / "checkpoints")[1])
+        train(rest, store, 1000)
+    assert whole.step == rest.step == config.steps
+    assert whole.agent.learner.updates > 5
+    assert plain(whole.state_dict()) == plain(rest.state_dict())
+
+
+def test_it_trains_on_baba(tmp_path):
+    config = dataclasses.replace(ALL, env=BabaSettings(max_steps=30), steps=400)
+    with Store.create(tmp_path / "run.db") as store:
+        session = LocalSession(config)
+        train(session, store, 1000)
+    assert session.agent.learner.updates > 0
+    assert 0 <= session.evaluate(2, seed=0) <= 2
+
+
+def test_the_presets_have_the_settings_of_the_paper_and_of_gridworlds():
+    for name in ("baba-umaze-small", "baba-umaze-medium", "baba-umaze-paper", "minihack-narrow-river", "minihack-wide-river-lava"):
+        ours = PRESETS[f"{name}-agent57"]
+        paper = at_paper_scale(ours)
+        assert ours.agent == "agent57"
+        assert ours.replay.novelty_share == 0.0  # no priorities
+        assert (ours.agent57.num_policies, ours.agent57.kernel_epsilon, ours.agent57.memory_capacity) == (16, 0.01, 5000)
+        assert (paper.agent57.num_policies, paper.agent57.episodic_memory_reward_scale) == (32, 0.001)
+        assert (paper.agent57.meta_episode_length, paper.agent57.memory_capacity) == (10, 5000)
