@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from protogoal.agents.counting import Counted
 from protogoal.agents.parts import Seeds
-from protogoal.config import BabaSettings, DeepConfig
+from protogoal.config import DeepConfig, OwnSettings, RiverSettings
 from protogoal.deep.act import Actor, epsilon_ladder
 from protogoal.deep.network import make_network, weights_from_arrays
 from protogoal.deep.segments import Segments
@@ -50,7 +50,7 @@ class Worker(Role):
         torch.set_num_threads(1)
         self._events: list[str] = []
         # A worker is a process already: environments that crash take it along, and both are replaced.
-        settings = config.env if isinstance(config.env, BabaSettings) else replace(config.env, workers=0)
+        settings = replace(config.env, workers=0) if isinstance(config.env, RiverSettings | OwnSettings) else config.env
         env, space = make_batch_env(settings, num_envs, on_event=self._events.append)
         share_words(space, words)
         seeds = Seeds.of(config.seed)
