@@ -1,0 +1,89 @@
+"""Agent57's episodic memory: the k nearest of 5,000 states in each of 128 environments, against the networks' forward pass.
+
+The reference is one forward pass of the value networks (Q_e and Q_i, as every step of acting needs it) for the same
+128 environments, with the paper's settings and with ours; and the same search by a full matrix of distances in torch.
+A ratio below 1 means that the search is cheaper. With ours an episode has at most 200 steps, so that a memory never holds
+more than 10 × 200 states; both sizes are measured. Times are of the process, not of the clock: other work does not count.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from protogoal.agents.agent57.memory import nearest_distances
+from protogoal.agents.agent57.split import make_split_network
+from protogoal.config import DeepConfig
+from protogoal.deep.act import read_states
+from protogoal.envs.vector import PAD
+from protogoal.presets import PRESETS, at_paper_scale
+from protogoal.run.environments import make_batch_env
+
+ENVS, MEMORIES, SIZE, NEIGHBOURS = 128, 5_000, 32, 10
+
+
+def _milliseconds(function: Callable[[], Any], repeats: int) -> float:
+    """The median of some calls."""
+    function()
+    spent = []
+    for _ in range(repeats):
+        start = time.process_time()
+        function()
+        spent.append(time.process_time() - start)
+    return 1e3 * float(np.median(spent))
+
+
+def _forward(config: DeepConfig) -> Callable[[], Any]:
+    """One pass of both networks for all environments."""
+    env, _ = make_batch_env(config.env, ENVS)
+    network = make_split_network(env.observation_spec, env.num_actions, config, np.random.SeedSequence(0))
+    observation, _ = env.reset(seed=0)
+    observation = {name: array.copy() for name, array in observation.items()}
+    if config.agent57.reads_intrinsic:
+        observation["intrinsic_reward"] = np.zeros((ENVS, 1), np.float32)
+    action, reward, is_first = np.zeros(ENVS, np.int16), np.zeros(ENVS, np.float32), np.zeros(ENVS, bool)
+    goal = torch.full((ENVS, 1, 1), PAD)
+
+    @torch.inference_mode()
+    def run() -> Any:
+        z, _ = read_states(network, observation, action, reward, is_first, network.initial_core(ENVS))  # type: ignore[arg-type]
+        return network.q_each(z, goal)
+
+    return run
+
+
+def _matrix(states: np.ndarray, query: np.ndarray) -> Callable[[], Any]:
+    """The same search with a distance matrix and topk."""
+    memory, q = torch.from_numpy(states), torch.from_numpy(query)
+
+    def run() -> Any:
+        distance = memory.square().sum(-1) - 2.0 * torch.bmm(memory, q.unsqueeze(-1)).squeeze(-1) + q.square().sum(-1, keepdim=True)
+        return distance.topk(NEIGHBOURS, largest=False)
+
+    return run
+
+
+def run(quick: bool = False) -> list[dict[str, Any]]:
+    torch.set_num_threads(1)
+    repeats = 5 if quick else 30
+    rng = np.random.default_rng(0)
+    states = rng.normal(size=(ENVS, MEMORIES, SIZE)).astype(np.float32)
+    query = rng.normal(size=(ENVS, SIZE)).astype(np.float32)
+
+    def search(held: int) -> float:
+        return _milliseconds(lambda: nearest_distances(states, np.full(ENVS, held), query, NEIGHBOURS), repeats)
+
+    ours = PRESETS["baba-umaze-medium-agent57"]
+    full, usual = search(MEMORIES), search(2_000)
+    rows = [
+        ("k-NN 128 × 5,000, forward pass of the paper's networks", full, _milliseconds(_forward(at_paper_scale(ours)), repeats)),
+        ("k-NN 128 × 5,000, forward pass of the cpu networks", full, _milliseconds(_forward(ours), repeats)),
+        ("k-NN 128 × 2,000 (the most of 10 episodes), forward pass of the cpu networks", usual, _milliseconds(_forward(ours), repeats)),
+        ("k-NN 128 × 5,000, distance matrix and topk", full, _milliseconds(_matrix(states, query), max(3, repeats // 5))),
+    ]
+    return [{"case": case, "value": value, "unit": "ms", "reference": reference, "ratio": value / reference}
+            for case, value, reference in rows]
