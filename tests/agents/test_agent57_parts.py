@@ -102,7 +102,8 @@ def test_before_any_reward_the_evaluator_plays_the_policy_for_the_task():
 
 
 def test_the_episodic_reward_of_a_sequence_by_hand():
-    settings = dataclasses.replace(SMALL, embedding_size=1, neighbours=1, kernel_epsilon=1.0, cluster_distance=0.0, pseudo_count=0.5)
+    changes = {"embedding_size": 1, "neighbours": 1, "kernel_epsilon": 1.0, "cluster_distance": 0.0, "pseudo_count": 0.5}
+    settings = dataclasses.replace(SMALL, **changes)
     memory = EpisodicMemory(1, settings)
     rewards = [float(memory.reward(np.array([[x]], np.float32))[0]) for x in (0.0, 2.0, 2.0)]
     # nothing to compare with; d² = 4 = its mean, K = 1/(1+1), s = √½ + ½; d² = 0, K = 1, s = 1½
@@ -253,7 +254,7 @@ def test_the_memory_is_emptied_every_meta_episode_length_episodes():
 
 def test_the_intrinsic_reward_is_the_product_of_both_novelties():
     both = view(episodic_memory_reward_scale=0.5)
-    one, other = view(is_lifelong=False, episodic_memory_reward_scale=1.0), view(is_episodic=False, episodic_memory_reward_scale=1.0)
+    one, other = (view(episodic_memory_reward_scale=1.0, **off) for off in ({"is_lifelong": False}, {"is_episodic": False}))
     for v in (both, one, other):
         v.reset(seed=0)
     rng = np.random.default_rng(0)
