@@ -51,8 +51,11 @@ class ObjectView(gymnasium.ObservationWrapper):
 
 # --8<-- [start:factory]
 def make_env(render_mode=None):
-    """One environment; `render_mode` is asked for where pictures are wanted."""
-    return ObjectView(gymnasium.make("MiniGrid-DoorKey-8x8-v0", render_mode=render_mode))
+    """One environment; `render_mode` is asked for where pictures are wanted.
+
+    Episodes are 250 steps at most instead of 640: a failed one then costs less.
+    """
+    return ObjectView(gymnasium.make("MiniGrid-DoorKey-8x8-v0", max_steps=250, render_mode=render_mode))
 
 
 def proto_goals(env):
