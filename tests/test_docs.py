@@ -4,6 +4,7 @@ Python blocks of a page run in order in one namespace. Lines of console blocks r
 pages, with sizes made small (`SMALLER`). What is not run says so in a comment above it: <!-- not run: reason -->.
 """
 
+import importlib.util
 import os
 import re
 import shlex
@@ -112,6 +113,15 @@ def test_blocks_have_a_language_and_what_is_not_run_has_a_reason(page):
     for match in BLOCK.finditer(text):
         assert match["reason"] is None or len(match["reason"]) > 10, f"{page}: say why it is not run"
     assert len(list(BLOCK.finditer(text))) == len(fences) // 2
+
+
+def test_diagrams_are_what_their_source_draws(tmp_path):
+    spec = importlib.util.spec_from_file_location("draw", ROOT / "docs" / "pictures" / "draw.py")
+    draw = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(draw)
+    for picture in (draw.overview, draw.funnel, draw.pursuit, draw.hindsight):
+        picture().save(tmp_path / "picture.svg")
+        assert (tmp_path / "picture.svg").read_text() == (ROOT / "docs" / "pictures" / f"{picture.__name__}.svg").read_text()
 
 
 def test_the_site_builds_without_warnings_and_loads_nothing_from_elsewhere(tmp_path):

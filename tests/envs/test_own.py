@@ -106,6 +106,15 @@ def test_users_mistakes_get_one_line_and_exit_code_2(capsys):
         assert line.count("\n") == 1
 
 
+def test_an_installed_package_announces_its_domain(tmp_path, monkeypatch):
+    about = tmp_path / "corridors-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: corridors\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[protogoal.domains]\nlong-corridor = own_corridor:DOMAIN\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert announced_domains()["long-corridor"].proto_goals == "6 cells"
+
+
 def announce(monkeypatch, *entries):
     points = metadata.EntryPoints(metadata.EntryPoint(name, value, own.GROUP) for name, value in entries)
     monkeypatch.setattr(own.metadata, "entry_points", lambda group: points)

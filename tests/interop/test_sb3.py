@@ -7,6 +7,7 @@ import pytest
 pytest.importorskip("stable_baselines3")
 import torch
 from stable_baselines3 import HerReplayBuffer
+from stable_baselines3.common.vec_env import DummyVecEnv
 
 from protogoal.interop.sb3 import GoalReplayBuffer, goal_values
 
@@ -66,6 +67,16 @@ def test_goals_are_chosen_by_the_models_values(trained):
     observation, _ = env.reset()
     batch = {key: np.stack([value] * 3) for key, value in observation.items()}
     assert goal_values(model)(batch).shape == (3,)
+
+
+def test_several_environments_of_one_model_share_an_evaluator(example):
+    first = example.make_env(0)
+    others = [lambda: first, lambda: example.make_env(1, evaluator=first.evaluator)]
+    model = example.make_model(DummyVecEnv(others), learning_starts=10_000)
+    model.learn(1_200)
+    assert first.evaluator.table.transitions >= 1_000
+    assert [env.unwrapped.evaluator is first.evaluator for env in model.env.envs] == [True, True]
+    assert all(env.unwrapped.values is not None for env in model.env.envs)
 
 
 @pytest.mark.learning
