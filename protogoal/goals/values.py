@@ -87,6 +87,7 @@ class SeekAvoid:
 class EstimatorSettings:
     """How seek and avoid values are estimated. Where the paper gives a number (Table 2), it is the default."""
 
+    # DEVIATION(D1): the paper's LSPI is `lspi`; it fails the paper's own checks, so it is not the default.
     method: Method = "crossfit"
     """crossfit: robust; lspi: the paper's."""
     projections: int = 32
