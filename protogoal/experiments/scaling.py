@@ -1,0 +1,164 @@
+"""Scaling out: both engines compared, the Ray engine under the load of 128 actors, and memory over a long run.
+
+Three parts, each with its CSV and figure: `engines` (the same run in both engines on the small U-Maze), `load` (simulated
+actors, see `scaling_load`) and `soak` (memory of every process of a run). docs/scaling.md reads the numbers.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from protogoal.experiments import arms, scaling_figures
+from protogoal.experiments.arms import Arm, Comparison, Scale, read_csv, write_csv
+from protogoal.run.directory import commit, write_text
+
+PRESET = "baba-umaze-small-protogoal"
+ENGINES = Comparison(
+    name="engines",
+    title="The same run in both engines: U-Maze small",
+    claim="",
+    arms=(Arm("local", PRESET), Arm("ray, 2 workers", PRESET, {"engine": "ray", "workers": 2})),
+    scales={"smoke": Scale(3_000, 1), "cpu": Scale(600_000, 3), "paper": Scale(4_000_000, 3)},
+    common={"evaluation.every": 50_000},
+    smoke={"evaluation.every": 1_000, "evaluation.episodes": 2, "evaluation.final_episodes": 2, "learner.min_replay": 1_500},
+)
+RATES = (2_000, 4_000, 8_000, 16_000, 32_000, 64_000)  # steps a second offered by the simulated actors
+LOAD_SECONDS = {"smoke": 3.0, "cpu": 15.0, "paper": 60.0}
+SOAK_MINUTES = {"smoke": 0.5, "cpu": 25.0, "paper": 120.0}
+SAMPLE_SECONDS = 5.0
+SOAK = ("engine", "seconds", "step", "process", "megabytes")
+LOAD = ("offered", "achieved", "process", "cpus", "held", "goal_sets")
+ALONE = ("component", "cpu_seconds")
+
+
+def run(scale: str, seeds: int | None, out: Path) -> None:
+    """Each part that is not there yet."""
+    if not (out / "load.csv").exists():
+        measure_load(out, LOAD_SECONDS[scale], RATES[:2] if scale == "smoke" else RATES)
+    if not (out / "soak.csv").exists():
+        soak(out, SOAK_MINUTES[scale])
+    arms.run(ENGINES, scale, seeds, out / "engines", processes=1)  # one after another: each has the machine to itself
+    plot(out)
+    describe(out, scale)
+
+
+def plot(out: Path) -> None:
+    """Draw the figures from the CSV alone."""
+    for name, draw in (("load", scaling_figures.draw_load), ("soak", scaling_figures.draw_soak)):
+        if (out / f"{name}.csv").is_file():
+            draw(out)
+    if (out / "engines" / "curves.csv").is_file():
+        arms.plot(ENGINES, out / "engines")
+
+
+# --- load ---------------------------------------------------------------------------------------------------------
+
+
+def measure_load(out: Path, seconds: float, rates: tuple[int, ...]) -> None:
+    """load.csv and components.csv."""
+    from protogoal.experiments import scaling_load
+
+    alone = scaling_load.components(scaling_load.paper_config())
+    write_csv(out / "components.csv", ALONE, list(alone.items()))
+    rows: list[tuple[Any, ...]] = []
+    for rate in rates:
+        measured = scaling_load.drive(rate, seconds)
+        rows += [(rate, measured.achieved, process, cpus, measured.held, measured.goal_sets)
+                 for process, cpus in measured.load.items()]
+        print(f"offered {rate:,} steps/s, made {measured.achieved:,.0f}: "
+              + ", ".join(f"{name} {cpus:.2f}" for name, cpus in measured.load.items()), file=sys.stderr)
+        if measured.achieved < 0.7 * rate:  # full: more would only queue
+            break
+    write_csv(out / "load.csv", LOAD, rows)
+
+
+# --- soak ---------------------------------------------------------------------------------------------------------
+
+
+def soak(out: Path, minutes: float, engines: tuple[str, ...] = ("ray", "local")) -> None:
+    """soak.csv: memory that belongs to each process alone, every few seconds of a long run, and Ray's shared store."""
+    rows: list[tuple[Any, ...]] = []
+    for engine in engines:
+        run_path = out / "runs" / f"soak-{engine}-{int(time.time())}"
+        run_path.parent.mkdir(parents=True, exist_ok=True)
+        options = ["--engine", engine, "--steps", str(10**9), "--replay.capacity", "200000", "--evaluation.every", "50000"]
+        command = [sys.executable, "-m", "protogoal.cli", "train", PRESET, "--run", str(run_path), *options]
+        with (run_path.parent / f"{run_path.name}.log").open("wb") as log:
+            process = subprocess.Popen(command, stdout=log, stderr=log, env={**os.environ, "OMP_NUM_THREADS": "1"})
+            try:
+                rows += _watch(process, engine, minutes * 60, run_path)
+            finally:
+                process.send_signal(signal.SIGINT)
+                process.wait()
+        write_csv(out / "soak.csv", SOAK, rows)
+
+
+def _watch(process: subprocess.Popen[bytes], engine: str, seconds: float, run_path: Path) -> list[tuple[Any, ...]]:
+    import psutil
+
+    rows: list[tuple[Any, ...]] = []
+    shared = _shared_memory()
+    start = time.monotonic()
+    while time.monotonic() - start < seconds:
+        time.sleep(SAMPLE_SECONDS)
+        if process.poll() is not None:
+            raise ValueError(f"the run {run_path} ended early; see its log")
+        now, step = round(time.monotonic() - start, 1), arms._last_step(run_path)
+        main = psutil.Process(process.pid)
+        for child in [main, *main.children(recursive=True)]:
+            try:
+                name = "session" if child.pid == process.pid else _role(child.cmdline())
+                if name:
+                    rows.append((engine, now, step, name, child.memory_full_info().uss / 1e6))
+            except (psutil.NoSuchProcess, psutil.AccessDenied):
+                continue
+        if engine == "ray":
+            rows.append((engine, now, step, "object store", (_shared_memory() - shared) / 1e6))
+    return rows
+
+
+def _role(command: list[str]) -> str:
+    """What a process of Ray is, in a word; empty for those that only come and go."""
+    words = " ".join(command)
+    if words.startswith("ray::"):
+        name = words.removeprefix("ray::").split(".")[0].split("(")[0].strip()
+        return {"Worker": "workers", "LearnerRole": "learner", "PGERole": "proto-goal evaluator", "Shard": "replay shard",
+                "EvaluatorRole": "evaluator"}.get(name, "Ray's own" if name.endswith("Agent") else "")
+    return "Ray's own" if "ray" in words else ""
+
+
+def _shared_memory() -> int:
+    """Bytes in use under /dev/shm, where Ray keeps its objects."""
+    try:
+        stats = os.statvfs("/dev/shm")
+    except OSError:
+        return 0
+    return (stats.f_blocks - stats.f_bfree) * stats.f_frsize
+
+
+# --- words --------------------------------------------------------------------------------------------------------
+
+
+def describe(out: Path, scale: str) -> None:
+    """README.md: the numbers, and what made them."""
+    lines = ["# Scaling out", "", "What the numbers mean is in docs/scaling.md.", ""]
+    if (out / "load.csv").is_file():
+        lines += ["![CPU time of each process against the rate of acting](load.png)", ""]
+        lines += ["| process | CPU µs a step | full at steps/s |", "|---|---|---|"]
+        lines += [f"| {name} | {cost * 1e6:.1f} | {1 / cost:,.0f} |" for name, cost in scaling_figures.costs(out).items()]
+        lines += ["", "| component alone | CPU seconds |", "|---|---|"]
+        lines += [f"| {row['component']} | {float(row['cpu_seconds']):.3g} |" for row in read_csv(out / "components.csv")]
+    if (out / "soak.csv").is_file():
+        lines += ["", "![memory of each process over time](soak.png)", ""]
+        lines += ["| engine | process | MB after a third | MB at the end |", "|---|---|---|---|"]
+        lines += [f"| {engine} | {name} | {early:,.0f} | {late:,.0f} |"
+                  for engine, name, early, late in scaling_figures.growth(out)]
+    lines += ["", f"- command: `protogoal reproduce scaling --scale {scale}`", f"- commit: {commit()}",
+              f"- machine: {os.cpu_count()} CPU cores", ""]
+    write_text(out / "README.md", "\n".join(lines))

@@ -1,0 +1,108 @@
+"""The figures of the scaling experiment, drawn from its CSV alone; called by experiments/scaling.py.
+
+load.png: CPU time of each process of the Ray engine against the rate of acting, and where each would be full. soak.png:
+memory of each process over a long run.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from protogoal.experiments.arms import read_csv
+
+NEEDED = 128 * 260  # steps a second of the paper's actors
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")  # Okabe and Ito
+MUTED = "#57606a"
+
+
+def _pyplot() -> Any:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    plt.rcParams.update({"font.size": 11, "axes.edgecolor": MUTED, "xtick.color": MUTED, "ytick.color": MUTED})
+    return plt
+
+
+def _save(figure: Any, path: Path, plt: Any) -> None:
+    temporary = path.with_name(f".{path.name}")
+    figure.savefig(temporary, dpi=160, format="png", facecolor="white")
+    plt.close(figure)
+    temporary.replace(path)
+
+
+def loads(out: Path) -> dict[str, np.ndarray]:
+    """process → [rates, 2]: steps a second made, CPU seconds a second; `worker` is one simulated worker."""
+    found: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for row in read_csv(out / "load.csv"):
+        found[row["process"]].append((float(row["achieved"]), float(row["cpus"])))
+    return {name: np.array(points) for name, points in found.items()}
+
+
+def costs(out: Path) -> dict[str, float]:
+    """process → CPU seconds a step, fitted through all rates; most costly first. Simulated workers are left out, and so is
+    the evaluator, which costs the same at any rate."""
+    fitted = {name: float((points[:, 0] * points[:, 1]).sum() / (points[:, 0] ** 2).sum())
+              for name, points in loads(out).items() if name not in ("worker", "evaluator")}
+    return dict(sorted(fitted.items(), key=lambda item: -item[1]))
+
+
+def draw_load(out: Path) -> None:
+    """Measured points, the line through them, and where a process is full."""
+    plt = _pyplot()
+    figure, axes = plt.subplots(figsize=(8, 5), constrained_layout=True)
+    measured = loads(out)
+    grid = np.geomspace(1_000, 400_000, 50)
+    for colour, (name, cost) in zip(COLOURS, costs(out).items(), strict=False):
+        axes.plot(grid, grid * cost, color=colour, linewidth=1.2, label=f"{name}: full at {1 / cost:,.0f} steps/s")
+        axes.plot(*measured[name].T, "o", color=colour, markersize=5)
+    axes.axhline(1.0, color=MUTED, linewidth=0.8)
+    axes.axvline(NEEDED, color=MUTED, linewidth=0.8, linestyle=(0, (2, 3)))
+    axes.text(NEEDED * 0.95, 0.0012, "128 actors\n260 steps/s each", color=MUTED, ha="right")
+    axes.text(1_100, 1.1, "one core", color=MUTED)
+    axes.set(xscale="log", yscale="log", ylim=(1e-3, 4), xlabel="steps acted a second", ylabel="CPU seconds a second",
+             title="What each process of the Ray engine costs")
+    axes.legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(0.0, 0.92))
+    _save(figure, out / "load.png", plt)
+
+
+def memory(out: Path) -> dict[str, dict[str, np.ndarray]]:
+    """engine → process → [samples, 2]: minutes, megabytes (processes of one name added up)."""
+    sums: dict[tuple[str, str, float], float] = defaultdict(float)
+    for row in read_csv(out / "soak.csv"):
+        sums[row["engine"], row["process"], float(row["seconds"]) / 60] += float(row["megabytes"])
+    found: dict[str, dict[str, list[tuple[float, float]]]] = defaultdict(lambda: defaultdict(list))
+    for (engine, process, minutes), megabytes in sums.items():
+        found[engine][process].append((minutes, megabytes))
+    return {engine: {name: np.array(points) for name, points in of.items()} for engine, of in found.items()}
+
+
+def growth(out: Path) -> list[tuple[str, str, float, float]]:
+    """(engine, process, MB after a third of the run, MB over its last tenth)."""
+    rows = []
+    for engine, processes in memory(out).items():
+        for name, points in processes.items():
+            last = points[-1, 0]
+            early = points[(points[:, 0] > last * 0.33) & (points[:, 0] < last * 0.43), 1]
+            late = points[points[:, 0] > last * 0.9, 1]
+            if len(early) and len(late):
+                rows.append((engine, name, float(np.median(early)), float(np.median(late))))
+    return rows
+
+
+def draw_soak(out: Path) -> None:
+    """Memory that belongs to each process alone, against time."""
+    plt = _pyplot()
+    found = memory(out)
+    figure, every = plt.subplots(1, len(found), figsize=(5.5 * len(found), 4.6), constrained_layout=True, squeeze=False)
+    for axes, (engine, processes) in zip(every[0], found.items(), strict=True):
+        for colour, (name, points) in zip(COLOURS * 2, processes.items(), strict=False):
+            axes.plot(*points.T, color=colour, linewidth=1.3, label=name)
+        axes.set(xlabel="minutes", ylabel="MB", title=f"{engine} engine", ylim=(0, None))
+        axes.legend(frameon=False, fontsize=9)
+    _save(figure, out / "soak.png", plt)

@@ -1,0 +1,247 @@
+"""The Ray engine under the load of the paper's 128 actors, without 128 machines: workers that replay recorded windows.
+
+A `SimulatedWorker` returns windows that were recorded once, at a set rate; a `SimulatedLearner` pulls its batches and
+publishes weights, but computes nothing. Everything between them is the real engine: messages, replay shards, counting,
+refreshes, goal sets, weights. The CPU time of each process, per step, says at what rate it becomes the bottleneck: a
+process has one thread, so it is full at one CPU second a second. That holds on a busy machine too.
+
+`experiments.scaling` and `benchmarks/scale.py` call this.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import psutil
+import ray
+
+from protogoal.agents.counting import Counted, count
+from protogoal.agents.parts import core_shape, make_evaluator
+from protogoal.config import DeepConfig, RaySettings
+from protogoal.deep.relabel import KnownGoals
+from protogoal.deep.replay import Replay
+from protogoal.deep.segments import Segments
+from protogoal.goals.evaluator import ProtoGoalEvaluator
+from protogoal.presets import PRESETS, at_paper_scale
+from protogoal.run.environments import make_batch_env
+from protogoal.run.ray.crew import Role, start_role
+from protogoal.run.ray.learner import LearnerRole, Learning
+from protogoal.run.ray.published import Published
+from protogoal.run.ray.session import RaySession
+from protogoal.run.ray.worker import Acting, Report, Worker
+
+ACTORS = 128
+STEPS_PER_ACTOR = 260  # a second
+NEEDED = ACTORS * STEPS_PER_ACTOR
+REFRESHES_PER_SECOND = 10 / 60
+CONJUNCTIONS = 2_000  # AND-goals in the table, beside its single bits
+RECORDED = 8  # windows, which the simulated workers repeat
+SPREAD = 8  # one of so many is kept
+
+Window = tuple[Segments, Counted, Report]
+
+
+def paper_config() -> DeepConfig:
+    """The paper's level and settings."""
+    config: DeepConfig = at_paper_scale(PRESETS["baba-umaze-paper-protogoal"])
+    return replace(config, refresh_every=int(NEEDED / REFRESHES_PER_SECOND))
+
+
+def record(config: DeepConfig, num_envs: int, windows: int = RECORDED) -> list[Window]:
+    """Windows of random acting, spread over the first steps of its episodes."""
+    one = replace(config, ray=replace(config.ray, workers=1))
+    worker = Worker(one, 0, num_envs)
+    return [worker.collect(Published(), Published(), True, 1) for _ in range(windows * SPREAD)][::SPREAD]
+
+
+class SimulatedWorker(Role):
+    """Returns recorded windows, `rate` steps a second; it reads weights and goal sets as a real one does."""
+
+    def __init__(self, windows: Sequence[Window], rate: float):
+        self._windows, self._rate = list(windows), rate
+        self._made = 0
+        self._due = time.monotonic()
+        self._weights_version = self._goals_version = 0
+
+    def collect(self, weights: Published, goals: Published, randomly: bool, windows: int) -> Window:
+        if weights.version != self._weights_version:
+            for array in weights.fetch().values():
+                array.copy()
+            self._weights_version = weights.version
+        if goals.version != self._goals_version:
+            goals.fetch()
+            self._goals_version = goals.version
+        segments, counted, report = self._windows[self._made % len(self._windows)]
+        self._made += 1
+        self._due = max(self._due + report.steps / self._rate, time.monotonic() - 1.0)
+        time.sleep(max(0.0, self._due - time.monotonic()))
+        return segments, counted, dataclasses.replace(report, weights_version=self._weights_version)
+
+
+class SimulatedLearner(LearnerRole):
+    """Fetches its batches and publishes weights; an update takes no time."""
+
+    def __init__(self, *arguments: Any):
+        super().__init__(*arguments)
+        self.learner.update = self._pretend  # type: ignore[method-assign]
+
+    def _pretend(self, batch: Segments, known: KnownGoals) -> dict[str, float]:
+        self.learner.updates += 1
+        return {"goals_learned": float(len(known))}
+
+
+class SimulatedLearning(Learning):
+    """Its desk."""
+
+    def start(self, life: int) -> Any:
+        return start_role(SimulatedLearner, self.office.config, self.office.spaces, cpus=self.office.config.ray.learner_cpus)
+
+
+def simulated_session(config: DeepConfig, windows: Sequence[Window], rate: float) -> RaySession:
+    """A session whose workers together make `rate` steps a second."""
+    class SimulatedActing(Acting):
+        recorded: Any = None
+
+        def start(self, index: int, life: int) -> Any:
+            self.recorded = self.recorded or ray.put(list(windows))  # once, for all workers
+            s = self.office.config.ray
+            return start_role(SimulatedWorker, self.recorded, rate / s.workers, cpus=s.worker_cpus)
+
+    class SimulatedSession(RaySession):
+        acting_desk = SimulatedActing
+        learning_desk = SimulatedLearning
+
+    return SimulatedSession(config)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One run under load: steps a second asked for and made, and CPU seconds per second of each process."""
+
+    offered: float
+    achieved: float
+    seconds: float
+    load: dict[str, float]
+    held: float
+    """Share of the time in which acting was made to wait."""
+    goal_sets: int
+    """Published meanwhile."""
+
+
+def drive(rate: float, seconds: float, workers: int = 8, envs_per_worker: int = 16, conjunctions: int = CONJUNCTIONS) -> Measured:
+    """Runs the engine under a load for some seconds, after a warm-up."""
+    settings = RaySettings(workers=workers, envs_per_worker=envs_per_worker, prefetch=2, updates_per_call=16, max_lag=256)
+    config = replace(paper_config(), ray=settings, steps=10**12)
+    config = replace(config, replay=replace(config.replay, capacity=200_000), learner=replace(config.learner, min_replay=5_000))
+    windows = record(config, envs_per_worker)
+    session = simulated_session(config, windows, rate)
+    try:
+        if conjunctions:
+            assert session.judging is not None
+            session.judging.load(crowded(config, windows, conjunctions).state_dict())
+        return _measure(session, rate, seconds)
+    finally:
+        session.close()
+
+
+def _measure(session: RaySession, rate: float, seconds: float) -> Measured:
+    assert session.judging is not None
+    training = session.train(Silent())  # type: ignore[arg-type]
+    deadline = time.monotonic() + 20.0
+    while session.judging.goals.version < 3 or session.office.pacing.updates == 0:  # past the first refresh and update
+        next(training)
+        if time.monotonic() > deadline:
+            break
+    processes = {"session": psutil.Process()} | {
+        member.name.rstrip(" 0123456789"): psutil.Process(member.whereabouts["pid"]) for member in session.office.crew.members}
+    session.office.log.metrics(session.step)
+    before = {name: _cpu(process) for name, process in processes.items()}
+    start, first, version = time.monotonic(), session.step, session.judging.goals.version
+    while time.monotonic() - start < seconds:
+        next(training)
+    elapsed = time.monotonic() - start
+    load = {name: (_cpu(process) - before[name]) / elapsed for name, process in processes.items()}
+    figures = session.office.log.metrics(session.step)
+    held = sum(value for name, value in figures.items() if name.startswith("time/held"))
+    return Measured(rate, (session.step - first) / elapsed, elapsed, load, held, session.judging.goals.version - version)
+
+
+def _cpu(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return float(times.user + times.system)
+
+
+class Silent:
+    """A store that keeps nothing."""
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda *_, **__: None
+
+
+# --- each component alone -----------------------------------------------------------------------------------------
+
+
+def crowded(config: DeepConfig, windows: Sequence[Window], conjunctions: int) -> ProtoGoalEvaluator:
+    """An evaluator that has counted the windows and holds some AND-goals of bits it saw."""
+    env, space = make_batch_env(config.env, 1)
+    evaluator = make_evaluator(config, space, env.num_actions)
+    env.close()
+    for _, counted, _ in windows:
+        count(evaluator, counted)
+    rng = np.random.default_rng(0)
+    seen = np.flatnonzero(evaluator.table.count)
+    most = min(conjunctions, len(seen) * (len(seen) - 1) // 2)
+    while evaluator.table.size - evaluator.num_bits < most:
+        first, second = rng.choice(seen, 2, replace=False)
+        evaluator.table.add(int(first), int(second))
+    for _, counted, _ in windows:
+        count(evaluator, counted)
+    evaluator._grow()
+    return evaluator
+
+
+def cpu_seconds(work: Callable[[], Any], least: float = 0.5) -> float:
+    """CPU time of one call, the mean over at least `least` seconds of calls."""
+    work()
+    calls, start = 0, time.process_time()
+    while time.process_time() - start < least:
+        work()
+        calls += 1
+    return (time.process_time() - start) / calls
+
+
+def components(config: DeepConfig, conjunctions: int = CONJUNCTIONS, least: float = 0.5) -> dict[str, float]:
+    """CPU seconds of one thread: `count` and `insert` a step, `sample` a learned transition, and whole `refresh`,
+    `goal set`, `weights` (to publish them once)."""
+    from protogoal.agents.parts import Seeds
+    from protogoal.deep.network import make_network, weights_to_arrays
+
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    num_envs = 16
+    windows = record(config, num_envs)
+    steps = windows[0][2].steps
+    evaluator = crowded(config, windows, conjunctions)
+    env, _ = make_batch_env(config.env, 1)
+    settings = replace(config.replay, capacity=100_000)
+    replay = Replay(env.observation_spec, env.num_bits, env.max_active, core_shape(config), settings)
+    for segments, _, _ in windows * 8:
+        replay.add(segments)
+    rng = np.random.default_rng(0)
+    batch_size = config.learner.batch_size
+    network = make_network(env.observation_spec, env.num_actions, env.num_bits, config.network, Seeds.of(0).weights)
+    return {
+        "count": cpu_seconds(partial(count, evaluator, windows[0][1]), least) / steps,
+        "insert": cpu_seconds(partial(replay.add, windows[0][0]), least) / steps,
+        "sample": cpu_seconds(partial(replay.sample, batch_size, rng), least) / (batch_size * config.replay.trace_length),
+        "refresh": cpu_seconds(lambda: evaluator.refresh(replay.sample_transitions(config.pge.batch_size, rng)), least),
+        "goal set": cpu_seconds(lambda: ray.cloudpickle.dumps(
+            (evaluator.goal_set, KnownGoals.of(evaluator.table, evaluator.goal_set.ids)), protocol=5), least),
+        "weights": cpu_seconds(lambda: ray.cloudpickle.dumps(weights_to_arrays(network), protocol=5), least),
+    }
