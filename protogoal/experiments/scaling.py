@@ -32,7 +32,7 @@ RATES = (2_000, 4_000, 8_000, 16_000, 32_000, 64_000)  # steps a second offered 
 LOAD_SECONDS = {"smoke": 3.0, "cpu": 15.0, "paper": 60.0}
 SOAK_MINUTES = {"smoke": 0.5, "cpu": 25.0, "paper": 120.0}
 SAMPLE_SECONDS = 5.0
-SOAK = ("engine", "seconds", "step", "process", "megabytes")
+SOAK = ("engine", "seconds", "step", "process", "megabytes", "cpu_seconds")
 LOAD = ("offered", "achieved", "process", "cpus", "held", "goal_sets")
 ALONE = ("component", "cpu_seconds")
 
@@ -82,7 +82,7 @@ def measure_load(out: Path, seconds: float, rates: tuple[int, ...]) -> None:
 
 
 def soak(out: Path, minutes: float, engines: tuple[str, ...] = ("ray", "local")) -> None:
-    """soak.csv: memory that belongs to each process alone, every few seconds of a long run, and Ray's shared store."""
+    """soak.csv: memory and CPU time of each process, every few seconds of a long run, and Ray's shared store."""
     rows: list[tuple[Any, ...]] = []
     for engine in engines:
         run_path = out / "runs" / f"soak-{engine}-{int(time.time())}"
@@ -115,11 +115,12 @@ def _watch(process: subprocess.Popen[bytes], engine: str, seconds: float, run_pa
             try:
                 name = "session" if child.pid == process.pid else _role(child.cmdline())
                 if name:
-                    rows.append((engine, now, step, name, child.memory_full_info().uss / 1e6))
+                    spent = child.cpu_times()
+                    rows.append((engine, now, step, name, child.memory_full_info().uss / 1e6, spent.user + spent.system))
             except (psutil.NoSuchProcess, psutil.AccessDenied):
                 continue
         if engine == "ray":
-            rows.append((engine, now, step, "object store", (_shared_memory() - shared) / 1e6))
+            rows.append((engine, now, step, "object store", (_shared_memory() - shared) / 1e6, 0.0))
     return rows
 
 
