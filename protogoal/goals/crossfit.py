@@ -87,18 +87,18 @@ class Crossfit:
             self.z.append(z.astype(np.float32))
             self.z_next.append(z_next[rows].astype(np.float32))
             # φ(s, a) = z ⊗ (1, contrasts of a), [n, K, A]
-            phi = (z[rows, :, None] * contrasts[sorted_action[rows]][:, None, :]).reshape(len(z[rows]), -1)
-            penalty = np.tile([settings.ridge] + [settings.action_ridge] * (num_actions - 1), z.shape[1])
-            weights = _ridge_map(phi, penalty).reshape(z.shape[1], num_actions, -1)  # [K, A, n]
-            per_action = np.einsum("ac,kcn->kan", contrasts, weights).reshape(z.shape[1] * num_actions, -1)
+            size, k = z[rows].shape
+            phi = (z[rows, :, None] * contrasts[sorted_action[rows]][:, None, :]).reshape(size, k * num_actions)
+            penalty = np.tile([settings.ridge] + [settings.action_ridge] * (num_actions - 1), k)
+            weights = _ridge_map(phi, penalty).reshape(k, num_actions, size)
+            per_action = np.einsum("ac,kcn->kan", contrasts, weights).reshape(k * num_actions, size)
             self.fit.append(np.ascontiguousarray(per_action, dtype=np.float32))
         for half_index in (0, 1):
             z = features[half_index][0][self.order]
             own, other = z[self.rows[half_index]], z[self.rows[1 - half_index]]
-            gram = own.T @ own + settings.ridge * np.eye(z.shape[1])
-            solve = cho_factor(gram)
-            self.forecast.append(cho_solve(solve, own.T).astype(np.float32))
-            leverage = np.einsum("nk,kn->n", other, cho_solve(solve, other.T))
+            inverse = np.linalg.inv(own.T @ own + settings.ridge * np.eye(z.shape[1]))
+            self.forecast.append((inverse @ own.T).astype(np.float32))
+            leverage = np.einsum("nk,kl,nl->n", other, inverse, other, optimize=True)
             self.familiarity.append((1.0 / (1.0 + leverage)).astype(np.float32))
 
     def values(self, attained: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:
@@ -171,7 +171,7 @@ class Crossfit:
     ) -> None:
         """targets ← b + γ(1 − b)·V(s') with V from `weights` [K·A, 2G]."""
         q = z_next @ weights.reshape(z_next.shape[1], -1)  # [n, A·2G]
-        _bootstrap(q.reshape(len(z_next), self.num_actions, -1), bits, go_on, trust, targets)
+        _bootstrap(q.reshape(len(z_next), self.num_actions, targets.shape[1]), bits, go_on, trust, targets)
 
 
 def _contrasts(num_actions: int) -> Floats:
@@ -184,6 +184,8 @@ def _contrasts(num_actions: int) -> Floats:
 def _ridge_map(phi: Floats, penalty: Floats) -> Floats:
     """(ΦᵀΦ + Λ)⁻¹Φᵀ, [d, n], from Φ [n, d] and the diagonal of Λ [d]; by whichever of the two sides is smaller."""
     n, d = phi.shape
+    if n == 0:
+        return np.zeros((d, 0))
     if d <= n:
         return np.asarray(cho_solve(cho_factor(phi.T @ phi + np.diag(penalty)), phi.T))
     scaled = phi / penalty
