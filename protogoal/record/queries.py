@@ -84,8 +84,7 @@ def goal(reader: StoreReader, goal_id: int) -> Record:
 
 def named(reader: StoreReader, ids: list[int]) -> list[tuple[int, str]]:
     """(id, name) of each goal, in the given order; the task is −1."""
-    marks = ", ".join("?" * len(ids))
-    names = dict(reader.rows(f"SELECT id, name FROM goals WHERE id IN ({marks})", ids))
+    names = dict(reader.rows("SELECT id, name FROM goals WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(ids),)))
     return [(i, "the task" if i < 0 else names.get(i, f"goal {i}")) for i in ids]
 
 
