@@ -10,7 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from tiny_deep import TINY, differences
+from reference.tiny_deep import TINY, differences
 
 ray = pytest.importorskip("ray")
 

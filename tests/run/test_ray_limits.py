@@ -8,12 +8,13 @@ import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny_deep import TINY, differences
+from reference.tiny_deep import TINY, differences
 
 ray = pytest.importorskip("ray")
 
@@ -164,11 +165,11 @@ def test_ctrl_c_on_a_ray_run_leaves_a_checkpoint_that_either_engine_resumes(tmp_
     code = """
 import dataclasses, pathlib, sys
 sys.path.insert(0, sys.argv[2])
-from tiny_deep import TINY
+from reference.tiny_deep import TINY
 from protogoal.run import training
 training.train(pathlib.Path(sys.argv[1]), "tiny", dataclasses.replace(TINY, steps=10**7), "ray", {"workers": 1})
 """
-    command = [sys.executable, "-c", code, str(run), os.path.dirname(__file__)]
+    command = [sys.executable, "-c", code, str(run), str(Path(__file__).parents[1])]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
     steps = ""
     while "ratio" not in steps and process.poll() is None:

@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 import pytest
-from tiny_deep import TINY, differences
+from reference.tiny_deep import TINY, differences
 
 from protogoal.config import RiverSettings
 from protogoal.record.store import Store

@@ -1,0 +1,65 @@
+import dataclasses
+
+import numpy as np
+import pytest
+from reference.tiny_deep import TINY
+
+pytest.importorskip("ray")
+
+from protogoal.agents.counting import count
+from protogoal.experiments import scaling, scaling_figures, scaling_load
+from protogoal.experiments.arms import write_csv
+from protogoal.run.ray.published import Published
+
+
+@pytest.fixture(scope="module")
+def windows():
+    return scaling_load.record(TINY, num_envs=4, windows=3)
+
+
+def test_a_simulated_worker_repeats_what_was_recorded_at_its_rate(windows, monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(scaling_load.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(scaling_load.time, "sleep", lambda seconds: now.__setitem__(0, now[0] + seconds))
+    worker = scaling_load.SimulatedWorker(windows, rate=200.0)  # 20 steps a window
+    made = [worker.collect(Published(), Published(), False, 1) for _ in range(6)]
+    assert made[4][0] is windows[1][0]
+    assert now[0] == pytest.approx(100.0 + 6 * 20 / 200)
+
+
+def test_a_crowded_table_holds_the_goals_asked_for_and_counts_them(windows):
+    evaluator = scaling_load.crowded(TINY, windows, conjunctions=20)
+    assert evaluator.table.size == evaluator.num_bits + 20
+    before = evaluator.table.count.sum()
+    count(evaluator, windows[0][1])
+    assert evaluator.table.count.sum() > before
+
+
+def test_every_component_is_measured(windows):
+    alone = scaling_load.components(dataclasses.replace(TINY), conjunctions=10, least=0.001)
+    assert set(alone) == {"count", "insert", "sample", "refresh", "goal set", "weights"}
+    assert all(seconds > 0 for seconds in alone.values())
+
+
+def test_figures_and_words_follow_from_the_csv_alone(tmp_path):
+    load = [(rate, rate * 0.99, name, rate * cost, 0.0, 1) for rate in (1_000, 2_000)
+            for name, cost in (("session", 1e-5), ("learner", 2e-5), ("worker", 1e-6))]
+    write_csv(tmp_path / "load.csv", scaling.LOAD, load)
+    write_csv(tmp_path / "components.csv", scaling.ALONE, [("count", 3e-6)])
+    soak = [("ray", 5.0 * i, 100 * i, name, 100.0, 0.1 * i) for i in range(1, 50) for name in ("session", "workers", "workers")]
+    write_csv(tmp_path / "soak.csv", scaling.SOAK, soak)
+    assert list(scaling_figures.costs(tmp_path)) == ["learner", "session"]
+    assert scaling_figures.costs(tmp_path)["learner"] == pytest.approx(2e-5 / 0.99)
+    assert [row[1:] for row in scaling_figures.growth(tmp_path)] == [("session", 100.0, 100.0), ("workers", 200.0, 200.0)]
+    scaling.plot(tmp_path)
+    scaling.describe(tmp_path, "cpu")
+    assert {"load.png", "soak.png", "README.md"} <= {path.name for path in tmp_path.iterdir()}
+    assert "| learner | 20.2 | 49,500 |" in (tmp_path / "README.md").read_text()
+
+
+def test_processes_of_ray_are_told_apart():
+    assert scaling._role(["ray::Worker.collect()"]) == "workers"
+    assert scaling._role(["ray::PGERole"]) == "proto-goal evaluator"
+    assert scaling._role(["ray::IDLE"]) == ""
+    assert scaling._role(["bash"]) == ""
+    assert np.isfinite(scaling._shared_memory())
