@@ -10,11 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from protogoal.agents.parts import Seeds, can_learn, updates_due
+from protogoal.agents.parts import (
+    Seeds,
+    can_learn,
+    core_shape,
+    make_agent_actor,
+    make_agent_learner,
+    make_agent_network,
+    stored_spec,
+    updates_due,
+)
 from protogoal.config import DeepConfig
-from protogoal.deep.act import Actor, Experience
-from protogoal.deep.learn import Learner
-from protogoal.deep.network import QNetwork, make_network, weights_from_arrays, weights_to_arrays
+from protogoal.deep.act import Experience
+from protogoal.deep.network import weights_from_arrays, weights_to_arrays
 from protogoal.deep.relabel import KnownGoals
 from protogoal.deep.replay import Replay
 from protogoal.envs.vector import BatchEnv
@@ -28,27 +36,15 @@ class R2D2:
     def __init__(self, config: DeepConfig, env: BatchEnv, space: ProtoGoalSpace):
         self.config, self.env, self.space = config, env, space
         self._seeds = seeds = Seeds.of(config.seed)
-        self.network, target, self.acting_network = (self._make_network() for _ in range(3))
+        self.network, target, self.acting_network = (make_agent_network(config, env) for _ in range(3))
         # acting has its own copy, so that it can go on while the learner works
-        self.learner = self._make_learner(target)
-        self.actor = self._make_actor()
-        spec = self.actor.env.observation_spec
-        self.replay = Replay(spec, env.num_bits, env.max_active, self.network.core_shape, config.replay)
+        self.learner = make_agent_learner(config, self.network, target)
+        self.actor = make_agent_actor(config, env, self.acting_network, seeds.acting)
+        self.replay = Replay(stored_spec(config, env), env.num_bits, env.max_active, core_shape(config), config.replay)
         self._sampling = np.random.default_rng(seeds.sampling)
         self.steps = 0
         self.goal_set = GoalSet.empty()
         self.known = KnownGoals.none(env.num_bits)
-
-    def _make_network(self) -> QNetwork:
-        env = self.env
-        return make_network(env.observation_spec, env.num_actions, env.num_bits, self.config.network, self._seeds.weights)
-
-    def _make_learner(self, target: QNetwork) -> Learner:
-        return Learner(self.network, target, self.config.learner, self._seeds.learning, self.config.replay.burn_in)
-
-    def _make_actor(self) -> Actor:
-        config = self.config
-        return Actor(self.env, self.acting_network, config.actor, config.pge, config.replay, self._seeds.acting)
 
     @property
     def can_learn(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from protogoal.agents.parts import core_shape, stored_spec
 from protogoal.config import DeepConfig
 from protogoal.deep.replay import replay_bytes
 from protogoal.envs.vector import BatchEnv
@@ -21,8 +22,7 @@ def memory_bytes() -> int | None:
 
 def check_memory(config: DeepConfig, env: BatchEnv) -> None:
     """Refuses a replay that does not fit, with the capacity that would."""
-    core = (2, config.network.hidden) if config.network.core == "lstm" else (0, 0)
-    needed = replay_bytes(env.observation_spec, env.num_bits, env.max_active, core, config.replay)
+    needed = replay_bytes(stored_spec(config, env), env.num_bits, env.max_active, core_shape(config), config.replay)
     memory = memory_bytes()
     if memory is not None and needed > SHARE * memory:
         fits = int(config.replay.capacity * SHARE * memory / needed)

@@ -18,12 +18,11 @@ import torch
 from protogoal.agents.agent57.agent import Agent57
 from protogoal.agents.agent57.curiosity import CuriousView
 from protogoal.agents.agent57.split import SplitNetwork
-from protogoal.agents.parts import Seeds
+from protogoal.agents.parts import Network, Seeds
 from protogoal.agents.proto_r2d2 import ProtoR2D2
 from protogoal.agents.r2d2 import R2D2
 from protogoal.config import DeepConfig
 from protogoal.deep.act import Evaluation, Experience, evaluate
-from protogoal.deep.network import QNetwork
 from protogoal.goals.spaces import ProtoGoalSpace
 from protogoal.record.store import Store
 from protogoal.run.environments import make_batch_env
@@ -142,14 +141,14 @@ class LocalSession:
 
 
 def play_episodes(
-    config: DeepConfig, network: QNetwork, episodes: int, rng: np.random.Generator, space: ProtoGoalSpace | None = None
+    config: DeepConfig, network: Network, episodes: int, rng: np.random.Generator, space: ProtoGoalSpace | None = None
 ) -> Evaluation:
     """Episodes for the task on environments of their own; `space` is one to share, as in `make_batch_env`."""
     env, _ = make_batch_env(config.env, min(episodes, 32), space)
     if isinstance(network, SplitNetwork) and config.agent57.reads_intrinsic:
         env = CuriousView(env, network, config.agent57)
     try:
-        return evaluate(network, env, episodes, config.evaluation.epsilon, rng)
+        return evaluate(network, env, episodes, config.evaluation.epsilon, rng)  # type: ignore[arg-type]
     finally:
         env.close()
 

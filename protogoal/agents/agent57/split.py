@@ -24,7 +24,7 @@ from protogoal.agents.agent57.embedding import ControllableEmbedding
 from protogoal.agents.agent57.mixture import beta_ladder, discount_ladder
 from protogoal.config import DeepConfig
 from protogoal.deep.learn import Learner, Seed
-from protogoal.deep.network import CoreState, QNetwork
+from protogoal.deep.network import CoreState, QNetwork, weights_from_arrays, weights_to_arrays
 from protogoal.deep.relabel import BatchGoals, KnownGoals
 from protogoal.deep.returns import h_inverse
 from protogoal.deep.segments import Segments
@@ -177,27 +177,20 @@ class SplitLearner:
         return {"inverse_loss": float(inverse.detach()), "distillation_loss": float(distilled.detach()), "intrinsic_reward": reward}
 
     def state_dict(self) -> dict[str, Any]:
-        """Both learners, the curiosity networks and their optimiser."""
-        rest = {name: tensor.numpy().copy() for name, tensor in self.network.state_dict().items() if _is_shared(name)}
+        """All weights, both learners, and the optimiser of the curiosity networks."""
         moments = [self.optimizer.state.get(p, {}) for p in self._curious]
         return {
+            "network": weights_to_arrays(self.network),
             "extrinsic": self.extrinsic.state_dict(),
             "intrinsic": self.intrinsic.state_dict(),
-            "shared": rest,
             "optimizer": [{name: value.numpy().copy() for name, value in moment.items()} for moment in moments],
+            "updates": self.updates,
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take back what `state_dict` gave."""
+        weights_from_arrays(self.network, state["network"])
         self.extrinsic.load_state_dict(state["extrinsic"])
         self.intrinsic.load_state_dict(state["intrinsic"])
-        own = self.network.state_dict()
-        if {name for name in own if _is_shared(name)} != set(state["shared"]):
-            raise ValueError("stored weights do not fit this network: the curiosity networks differ")
-        self.network.load_state_dict(own | {name: torch.from_numpy(np.array(a)) for name, a in state["shared"].items()})
         for parameter, moment in zip(self._curious, state["optimizer"], strict=True):
             self.optimizer.state[parameter] = {name: torch.from_numpy(np.array(value)) for name, value in moment.items()}
-
-
-def _is_shared(name: str) -> bool:
-    return name.split(".")[0] not in ("extrinsic", "intrinsic")
