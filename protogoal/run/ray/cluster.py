@@ -12,7 +12,7 @@ from typing import Any
 
 import ray
 
-from protogoal.agents.parts import EnvSpaces, core_shape
+from protogoal.agents.parts import EnvSpaces, core_shape, stored_spec
 from protogoal.config import DeepConfig, RaySettings
 from protogoal.deep.replay import replay_bytes
 
@@ -87,7 +87,7 @@ def check_resources(config: DeepConfig, spaces: EnvSpaces) -> None:
         most = max((node.get(kind, 0.0) for node in nodes), default=0.0)
         if largest[kind] > most:
             raise ValueError(f"one role needs {largest[kind]:g} {kind}s, the largest machine of the cluster has {most:g}")
-    whole = replay_bytes(spaces.observation_spec, spaces.num_bits, spaces.max_active, core_shape(config), config.replay)
+    whole = replay_bytes(stored_spec(config, spaces), spaces.num_bits, spaces.max_active, core_shape(config), config.replay)
     memory = max((node.get("memory", math.inf) for node in nodes), default=math.inf)
     if whole / settings.shards > MEMORY_SHARE * memory:
         raise ValueError(f"replay.capacity = {config.replay.capacity:,} needs {whole / s.shards / 1e9:.1f} GB a shard, the largest "

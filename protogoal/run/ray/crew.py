@@ -167,6 +167,7 @@ class Crew:
             self._give_up(member, f"{member.name} failed {member.failures} times in a row: {why}")
             return
         self._drop_calls(member)
+        ray.kill(member.handle)  # it may only have been out of reach
         member.life += 1
         self._start(member)
         member.lost(why)

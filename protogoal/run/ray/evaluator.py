@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from protogoal.agents.parts import EnvSpaces, Seeds
+from protogoal.agents.parts import EnvSpaces, Seeds, make_agent_network
 from protogoal.config import DeepConfig
 from protogoal.deep.act import Evaluation
-from protogoal.deep.network import make_network, weights_from_arrays
+from protogoal.deep.network import weights_from_arrays
 from protogoal.run.local import play_episodes
 from protogoal.run.ray.crew import Office, Role, start_role
 from protogoal.run.ray.published import Published
@@ -26,10 +26,8 @@ class EvaluatorRole(Role):
     def __init__(self, config: DeepConfig, spaces: EnvSpaces):
         torch.set_num_threads(1)
         self.config = config
-        seeds = Seeds.of(config.seed)
-        self.network = make_network(
-            spaces.observation_spec, spaces.num_actions, spaces.num_bits, config.network, seeds.weights)
-        self._rng = np.random.default_rng(seeds.evaluating)
+        self.network = make_agent_network(config, spaces)
+        self._rng = np.random.default_rng(Seeds.of(config.seed).evaluating)
         self._version = 0
 
     def play(self, weights: Published, episodes: int) -> tuple[Evaluation, Mapping[str, Any]]:

@@ -17,10 +17,9 @@ import numpy as np
 import ray
 import torch
 
-from protogoal.agents.parts import EnvSpaces, Seeds
+from protogoal.agents.parts import EnvSpaces, make_agent_learner, make_agent_network
 from protogoal.config import DeepConfig
-from protogoal.deep.learn import Learner
-from protogoal.deep.network import make_network, weights_to_arrays
+from protogoal.deep.network import weights_to_arrays
 from protogoal.deep.relabel import KnownGoals
 from protogoal.deep.segments import Segments
 from protogoal.run.ray.crew import Office, Role, start_role
@@ -46,11 +45,8 @@ class LearnerRole(Role):
         torch.set_num_threads(max(1, int(config.ray.learner_cpus)))
         warnings.filterwarnings("ignore", message="The given NumPy array is not writable")  # batches are only read
         self.config = config
-        seeds = Seeds.of(config.seed)
-        network, target = (
-            make_network(spaces.observation_spec, spaces.num_actions, spaces.num_bits, config.network, seeds.weights)
-            for _ in range(2))
-        self.learner = Learner(network, target, config.learner, seeds.learning, config.replay.burn_in)
+        network, target = (make_agent_network(config, spaces) for _ in range(2))
+        self.learner = make_agent_learner(config, network, target)
         self.known, self._known_version = KnownGoals.none(spaces.num_bits), 0
         self._shards: dict[int, Any] = {}
         self._ahead: deque[list[Any]] = deque()

@@ -41,8 +41,6 @@ class RaySession:
     learning_desk: type[Learning] = Learning
 
     def __init__(self, config: DeepConfig):
-        if config.agent not in ("protogoal", "r2d2"):
-            raise ValueError(f"the ray engine runs the agents protogoal and r2d2, not {config.agent}")
         self.config = config
         env, space = make_batch_env(config.env, 1)
         self.office = office = Office(config, EnvSpaces.of(env))

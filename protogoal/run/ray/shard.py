@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from protogoal.agents.parts import EnvSpaces, Seeds, core_shape
+from protogoal.agents.parts import EnvSpaces, Seeds, core_shape, stored_spec
 from protogoal.config import DeepConfig
 from protogoal.deep.replay import Replay
 from protogoal.deep.segments import Segments
@@ -30,7 +30,7 @@ class Shard(Role):
 
     def __init__(self, config: DeepConfig, spaces: EnvSpaces, index: int):
         settings = replace(config.replay, capacity=shard_segments(config) * config.replay.trace_length)
-        self.replay = Replay(spaces.observation_spec, spaces.num_bits, spaces.max_active, core_shape(config), settings)
+        self.replay = Replay(stored_spec(config, spaces), spaces.num_bits, spaces.max_active, core_shape(config), settings)
         seeds = Seeds.of(config.seed)
         self._sampling, self._refreshing = (
             np.random.default_rng(seed if index == 0 else np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, index)))

@@ -18,10 +18,10 @@ import torch
 from numpy.typing import NDArray
 
 from protogoal.agents.counting import Counted
-from protogoal.agents.parts import Seeds
+from protogoal.agents.parts import Seeds, make_agent_actor, make_agent_network
 from protogoal.config import DeepConfig, OwnSettings, RiverSettings
-from protogoal.deep.act import Actor, epsilon_ladder
-from protogoal.deep.network import make_network, weights_from_arrays
+from protogoal.deep.act import epsilon_ladder
+from protogoal.deep.network import weights_from_arrays
 from protogoal.deep.segments import Segments
 from protogoal.goals.selection import GoalSet
 from protogoal.run.environments import make_batch_env
@@ -53,10 +53,9 @@ class Worker(Role):
         settings = replace(config.env, workers=0) if isinstance(config.env, RiverSettings | OwnSettings) else config.env
         env, space = make_batch_env(settings, num_envs, on_event=self._events.append)
         share_words(space, words)
-        seeds = Seeds.of(config.seed)
-        network = make_network(env.observation_spec, env.num_actions, env.num_bits, config.network, seeds.weights)
         everyone = replace(config.actor, num_envs=config.ray.workers * num_envs)
-        self.actor = Actor(env, network, everyone, config.pge, config.replay, worker_seed(seeds.acting, index, life))
+        seed = worker_seed(Seeds.of(config.seed).acting, index, life)
+        self.actor = make_agent_actor(replace(config, actor=everyone), env, make_agent_network(config, env), seed)
         self.actor.epsilon = epsilon_ladder(everyone)[index * num_envs : (index + 1) * num_envs]
         self.trace_length = config.replay.trace_length
         self.goals = GoalSet.empty()
