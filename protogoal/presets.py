@@ -1,6 +1,6 @@
 """Named configurations, domain-agent: what `protogoal train` takes.
 
-The deep ones are ours, for two cores: what learned fastest (results/, docs/deviations-deep.md). `at_paper_scale` turns one
+The deep ones are ours, for two cores: what learned fastest (results/, PAPER.md). `at_paper_scale` turns one
 of them into the paper's settings, Tables 1 and 2 value for value, which assume 128 actors and 200 million frames.
 """
 
@@ -27,8 +27,7 @@ TABULAR: dict[str, Any] = {
 }
 
 # Two cores. DEVIATION(D11): every observed goal is learned on every transition (relabel = all), half of each batch by
-# novelty. DEVIATION(D12): goals have discount 0.95; Adam's ε is 1e-8. DEVIATION(D13): ε from 0.4 to 0.16. Why: see
-# docs/deviations-deep.md.
+# novelty. DEVIATION(D12): goals have discount 0.95; Adam's ε is 1e-8. DEVIATION(D13): ε from 0.4 to 0.16. Why: PAPER.md.
 _LEARNER = LearnerSettings(
     learning_rate=1e-3,
     adam_epsilon=1e-8,

@@ -32,3 +32,10 @@ def test_every_deviation_in_the_map_of_the_paper_is_marked_in_the_code():
 def test_deviations_are_numbered_once():
     names = in_paper()
     assert len(names) == len(set(names))
+
+
+def test_every_file_that_the_map_names_exists():
+    named = re.findall(r"`((?:protogoal|tests)/[^`]*)`", (ROOT / "PAPER.md").read_text())
+    assert len(named) > 30
+    missing = [name for name in named if not (ROOT / name).exists()]
+    assert not missing, f"PAPER.md names {missing}"
