@@ -1,7 +1,8 @@
-"""The parts of the agent, each made from the configuration alone: they may live in one process or in many.
+"""What the parts of an agent share, so that they may live in one process or in many: streams of randomness, shapes, pace.
 
-`agents.r2d2` puts them together in one process; `run.ray` makes each in a process of its own. Every stream of random
-numbers follows from the run's seed, so both make the same parts.
+`agents.making` makes the parts that compute, `agents.r2d2` puts them together in one process, `run.ray` each in a process
+of its own. Every stream of random numbers follows from the run's seed, so both make the same parts. No torch here:
+replay and the proto-goal evaluator do without it.
 """
 
 from __future__ import annotations
@@ -11,14 +12,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from protogoal.agents.agent57.act import Agent57Actor
-from protogoal.agents.agent57.curiosity import INTRINSIC, INTRINSIC_SPEC
-from protogoal.agents.agent57.split import SplitLearner, SplitNetwork, make_split_network
 from protogoal.config import DeepConfig
-from protogoal.deep.act import Actor
-from protogoal.deep.learn import Learner
-from protogoal.deep.network import QNetwork, make_network
-from protogoal.envs.vector import ArraySpec, BatchEnv
+from protogoal.envs.vector import ArraySpec
 from protogoal.goals.evaluator import ProtoGoalEvaluator
 from protogoal.goals.spaces import ProtoGoalSpace
 
@@ -73,40 +68,13 @@ def make_evaluator(config: DeepConfig, space: ProtoGoalSpace, num_actions: int) 
     return ProtoGoalEvaluator(space, num_actions, config.pge, int(Seeds.of(config.seed).judging.generate_state(1)[0]))
 
 
-# --- the parts that differ between the agents; Agent57's do what the others do, and stand in their place ---
-
-Network = QNetwork | SplitNetwork
-AnyLearner = Learner | SplitLearner
-
-
-def make_agent_network(config: DeepConfig, spaces: Spaces) -> Network:
-    """The network of a run, with its first weights."""
-    weights = Seeds.of(config.seed).weights
-    if config.agent == "agent57":
-        return make_split_network(spaces.observation_spec, spaces.num_actions, config, weights)
-    return make_network(spaces.observation_spec, spaces.num_actions, spaces.num_bits, config.network, weights)
-
-
-def make_agent_learner(config: DeepConfig, network: Network, target: Network) -> AnyLearner:
-    """What learns the network."""
-    seed = Seeds.of(config.seed).learning
-    if isinstance(network, SplitNetwork):
-        assert isinstance(target, SplitNetwork)
-        return SplitLearner(network, target, config, seed)
-    assert isinstance(target, QNetwork)
-    return Learner(network, target, config.learner, seed, config.replay.burn_in)
-
-
-def make_agent_actor(config: DeepConfig, env: BatchEnv, network: Network, seed: np.random.SeedSequence) -> Actor:
-    """What acts with it."""
-    if isinstance(network, SplitNetwork):
-        return Agent57Actor(env, network, config, seed)
-    return Actor(env, network, config.actor, config.pge, config.replay, seed)
-
-
 def stored_spec(config: DeepConfig, spaces: Spaces) -> dict[str, ArraySpec]:
     """The parts of an observation as they are stored; Agent57's have its intrinsic reward beside them."""
-    return spaces.observation_spec | ({INTRINSIC: INTRINSIC_SPEC} if config.agent == "agent57" else {})
+    if config.agent != "agent57":
+        return spaces.observation_spec
+    from protogoal.agents.agent57.curiosity import INTRINSIC, INTRINSIC_SPEC
+
+    return spaces.observation_spec | {INTRINSIC: INTRINSIC_SPEC}
 
 
 def core_shape(config: DeepConfig) -> tuple[int, int]:

@@ -10,16 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from protogoal.agents.parts import (
-    Seeds,
-    can_learn,
-    core_shape,
-    make_agent_actor,
-    make_agent_learner,
-    make_agent_network,
-    stored_spec,
-    updates_due,
-)
+from protogoal.agents.making import make_agent_actor, make_agent_learner, make_agent_network
+from protogoal.agents.parts import Seeds, can_learn, core_shape, stored_spec, updates_due
 from protogoal.config import DeepConfig
 from protogoal.deep.act import Experience
 from protogoal.deep.network import weights_from_arrays, weights_to_arrays

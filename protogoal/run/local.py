@@ -18,7 +18,8 @@ import torch
 from protogoal.agents.agent57.agent import Agent57
 from protogoal.agents.agent57.curiosity import CuriousView
 from protogoal.agents.agent57.split import SplitNetwork
-from protogoal.agents.parts import Network, Seeds
+from protogoal.agents.making import Network
+from protogoal.agents.parts import Seeds
 from protogoal.agents.proto_r2d2 import ProtoR2D2
 from protogoal.agents.r2d2 import R2D2
 from protogoal.config import DeepConfig

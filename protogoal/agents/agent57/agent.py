@@ -1,4 +1,4 @@
-"""Agent57: R2D2 whose parts are those of the files beside this one (`agents.parts` chooses them by the configuration).
+"""Agent57: R2D2 whose parts are those of the files beside this one (`agents.making` chooses them by the configuration).
 
 `run.local` calls act → remember → learn in a loop, as for its parent.
 """

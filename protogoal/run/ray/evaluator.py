@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from protogoal.agents.parts import EnvSpaces, Seeds, make_agent_network
+from protogoal.agents.making import make_agent_network
+from protogoal.agents.parts import EnvSpaces, Seeds
 from protogoal.config import DeepConfig
 from protogoal.deep.act import Evaluation
 from protogoal.deep.network import weights_from_arrays

@@ -17,7 +17,8 @@ import numpy as np
 import ray
 import torch
 
-from protogoal.agents.parts import EnvSpaces, make_agent_learner, make_agent_network
+from protogoal.agents.making import make_agent_learner, make_agent_network
+from protogoal.agents.parts import EnvSpaces
 from protogoal.config import DeepConfig
 from protogoal.deep.network import weights_to_arrays
 from protogoal.deep.relabel import KnownGoals

@@ -18,7 +18,8 @@ import torch
 from numpy.typing import NDArray
 
 from protogoal.agents.counting import Counted
-from protogoal.agents.parts import Seeds, make_agent_actor, make_agent_network
+from protogoal.agents.making import make_agent_actor, make_agent_network
+from protogoal.agents.parts import Seeds
 from protogoal.config import DeepConfig, OwnSettings, RiverSettings
 from protogoal.deep.act import epsilon_ladder
 from protogoal.deep.network import weights_from_arrays
