@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -72,7 +73,8 @@ class TabularSession:
         os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # Gymnasium draws with pygame; no window, no sound is wanted
         os.environ.setdefault("SDL_AUDIODRIVER", "dummy")
         env = make_env(self.config, "rgb_array")
-        self.agent.seed_tests(seed)
+        agent = copy.copy(self.agent)  # the same tables; a stream of its own, so that playing leaves the tests as they were
+        agent.seed_tests(seed)
         target = TASK if goal is None else goal
         words, bits = "the task", np.zeros((self.agent.tables.num_states, 1), np.bool_)
         if goal is not None:
@@ -82,7 +84,7 @@ class TabularSession:
         state, _ = env.reset(seed=seed)
         yield env.render(), f"{words}: start"  # type: ignore[misc]
         for t in range(1, self.agent.tables.time_limit + 1):
-            state, reward, terminated, truncated, _ = env.step(self.agent.action(int(state), target))
+            state, reward, terminated, truncated, _ = env.step(agent.action(int(state), target))
             attained = bool(bits[int(state), 0])
             ending = "attained" if attained else "delivered" if reward else "ended" if terminated or truncated else ""
             yield env.render(), f"{words}: step {t}  {ending}"  # type: ignore[misc]

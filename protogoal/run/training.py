@@ -19,6 +19,7 @@ from typing import Any, Protocol
 from protogoal import config as configuration
 from protogoal.record.store import Store
 from protogoal.run import checkpoint
+from protogoal.run.clips import ClipRecorder
 from protogoal.run.directory import RunDirectory
 from protogoal.run.progress import Progress
 
@@ -134,13 +135,15 @@ def _drive(run: RunDirectory, session: Session, store: Store) -> None:
     finished = False
     try:
         with _GracefulStop() as stop, Progress(run.config.steps, run.preset) as bar:
-            saver = _Saver(run, session, store)
+            saver, clips = _Saver(run, session, store), ClipRecorder(session, store)
             for step, facts in session.train(store):
                 bar.update(step, **facts)
                 if stop.requested:
                     break
                 saver.maybe_save()
+                clips.maybe_record()
             saver.save()
+            clips.maybe_record()
         finished = session.step >= run.config.steps
     finally:
         store.close("finished" if finished else "stopped")

@@ -1,0 +1,64 @@
+"""Clips of what the agent does, recorded while it trains: for the task, of a mastered goal, of one it still struggles with.
+
+Now and then, for a small share of the run's time, the session plays an episode on an environment of its own (`Player.play`)
+and the frames go into the store as a GIF. Playing must not touch training, so a run with clips and one without are the
+same. Called by run/training.py; the inspector and the report show the clips.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from protogoal.record.gif import encode_gif
+from protogoal.record.store import Store, StoreReader
+
+FIRST_SECONDS = 5.0  # a shorter run records nothing: it would be longer recorded than trained
+SHARE = 0.02  # of a run's time, at most
+MOST_FRAMES = 80
+LONGEST_SIDE = 240  # pixels
+WON = ("attained", "delivered", "won")  # how the last caption of a success ends
+
+
+class ClipRecorder:
+    """Records clips of `session` into `store`, where the session can play at all."""
+
+    def __init__(self, session: Any, store: Store):
+        self._session, self._store = session, store
+        self._can_play = hasattr(session, "play")
+        self._due = time.monotonic() + FIRST_SECONDS
+
+    def maybe_record(self) -> None:
+        """Record if enough time has gone by since the last clips."""
+        if self._can_play and time.monotonic() >= self._due:
+            self.record()
+
+    def record(self) -> None:
+        """One clip for the task, and one each of a mastered goal and of an offered goal that is not mastered yet."""
+        start, step = time.monotonic(), int(self._session.step)
+        self._store.flush()
+        with StoreReader(self._store.path) as reader:
+            wanted = "SELECT id FROM goals WHERE {} ORDER BY random() LIMIT 1"
+            found = [reader.rows(wanted.format(which)) for which in ("mastered", "offered AND NOT mastered")]
+        try:
+            for goal in (None, *(rows[0][0] for rows in found if rows)):
+                self._clip(step, goal, self._session.play(goal, seed=step))
+        except Exception as error:  # a missing font or video driver must not end a training run
+            self._can_play = False
+            self._store.event(step, f"no clips from here on: {type(error).__name__} {error}")
+        now = time.monotonic()
+        self._due = now + max(FIRST_SECONDS, (now - start) / SHARE)
+
+    def _clip(self, step: int, goal: int | None, play: Iterator[tuple[Any, str]]) -> None:
+        frames, captions = zip(*itertools.islice(play, MOST_FRAMES), strict=True)
+        success = captions[-1].rstrip().endswith(WON)
+        gif = encode_gif([_smaller(frame) for frame in frames])
+        self._store.clip(step, "evaluator" if goal is None else "pursuit", -1 if goal is None else goal, success, gif)
+
+
+def _smaller(frame: Any) -> Any:
+    """Every n-th pixel, so that no side is longer than LONGEST_SIDE."""
+    n = -(-max(frame.shape[:2]) // LONGEST_SIDE)
+    return frame[::n, ::n]

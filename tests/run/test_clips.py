@@ -1,0 +1,99 @@
+"""Clips of a training run: recorded now and then, bounded, and without a trace in what is learned."""
+
+import numpy as np
+import pytest
+
+from protogoal.config import TabularConfig
+from protogoal.record import queries
+from protogoal.record.store import Store, StoreReader
+from protogoal.run import clips
+from protogoal.run.clips import ClipRecorder
+from protogoal.run.tabular import TabularSession
+
+
+class Session:
+    """Plays 500 frames of a size of its own; succeeds at the task alone."""
+
+    step = 70
+
+    def play(self, goal, seed):
+        for t in range(500):
+            yield np.full((300, 700, 3), t % 256, np.uint8), "step" if goal is not None else "delivered "
+
+
+def snapshot(**columns):
+    zeros = {name: np.zeros(3) for name in ("count", "reward_mean", "pursuits", "success", "seek_max", "seek_mean", "avoid_mean")}
+    return {**zeros, **{name: np.zeros(3, int) for name in ("verdict", "bucket", "offered", "mastered")}, **columns}
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store.create(tmp_path / "run.db") as store:
+        yield store
+
+
+def stored(store):
+    store.flush()
+    with StoreReader(store.path) as reader:
+        return queries.clips(reader), queries.events(reader)
+
+
+def test_the_task_a_mastered_goal_and_a_hard_one_are_recorded(store):
+    state = snapshot(offered=np.array([0, 1, 1]), mastered=np.array([1, 0, 1]))
+    store.refresh(70, state, lambda goal: (f"goal {goal}", "x", None, (goal,), ()))
+    ClipRecorder(Session(), store).record()
+    found, _ = stored(store)
+    assert [(clip["kind"], clip["success"]) for clip in found] == [("pursuit", 0), ("pursuit", 0), ("evaluator", 1)]
+    assert found[0]["goal"] == 1
+    assert found[1]["goal"] in (0, 2)
+    assert all(clip["step"] == 70 and clip["bytes"] < 1_000_000 for clip in found)
+
+
+def test_a_short_run_records_nothing_by_itself(store, monkeypatch):
+    recorder = ClipRecorder(Session(), store)
+    recorder.maybe_record()
+    assert stored(store)[0] == []
+    monkeypatch.setattr(clips, "FIRST_SECONDS", 0.0)
+    recorder = ClipRecorder(Session(), store)
+    recorder.maybe_record()
+    recorder.maybe_record()  # not again so soon: that would be more than its share
+    assert len(stored(store)[0]) == 1
+
+
+def test_a_picture_that_cannot_be_drawn_ends_the_clips_and_not_the_run(store):
+    class Broken(Session):
+        def play(self, goal, seed):
+            raise RuntimeError("no video driver")
+
+    recorder = ClipRecorder(Broken(), store)
+    recorder.record()
+    recorder._due = 0.0
+    recorder.maybe_record()
+    found, told = stored(store)
+    assert found == []
+    assert [event["text"] for event in told] == ["no clips from here on: RuntimeError no video driver"]
+
+
+def test_a_session_that_cannot_play_has_no_clips(store, monkeypatch):
+    monkeypatch.setattr(clips, "FIRST_SECONDS", 0.0)
+    ClipRecorder(object(), store).maybe_record()
+    assert stored(store)[0] == []
+
+
+def test_recording_leaves_no_trace_in_training(tmp_path):
+    """The same seed with and without clips: the same tests, the same tables."""
+    pytest.importorskip("pygame", reason="Gymnasium draws Taxi with pygame")
+    ends = []
+    for record in (False, True):
+        session = TabularSession(TabularConfig(steps=3_000))
+        with Store.create(tmp_path / f"{record}.db") as store:
+            recorder, metrics = ClipRecorder(session, store), []
+            for step, facts in session.train(store):
+                metrics.append((step, facts["success"]))
+                if record:
+                    recorder.record()
+            if record:
+                assert len(stored(store)[0]) > 2
+        ends.append((metrics, session.agent.q.copy()))
+    assert ends[0][0] == ends[1][0]
+    np.testing.assert_array_equal(ends[0][1], ends[1][1])
