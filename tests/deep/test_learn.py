@@ -104,7 +104,7 @@ def test_a_burn_in_warms_up_the_core_without_gradient():
 
 
 def test_transitions_cut_by_the_time_limit_are_not_learned():
-    network, target = networks()
+    network, _target = networks()
     batch = batch_for(network)
     assert batch.truncated.any()
     changed = replace(batch, reward=np.where(batch.truncated, 1000.0, batch.reward).astype(np.float32))

@@ -33,7 +33,7 @@ def test_segments_come_back_as_they_went_in(kind):
 
 def test_the_oldest_make_room():
     env = Corridor(num_envs=4)
-    replay, segments, _ = filled(env, 40, ReplaySettings(capacity=24, trace_length=4))  # six segments
+    replay, _segments, _ = filled(env, 40, ReplaySettings(capacity=24, trace_length=4))  # six segments
     assert (replay.capacity, replay.size, replay.added) == (6, 6, 40)
     stored = {tuple(row) for row in np.moveaxis(replay.read(np.arange(6)).goal, 1, 0).tolist()}
     assert stored == {(36, 37, 38, 39), (32, 33, 34, 35)}  # the last two windows; two of the four of the older one
@@ -83,7 +83,7 @@ def test_novelty_weights_by_hand():
 
 def test_transitions_for_the_evaluator_match_the_steps():
     env = Corridor(kind="planes", length=5, limit=7)
-    replay, _, plain = filled(env, 200)
+    replay, _, _plain = filled(env, 200)
     batch = replay.sample_transitions(300, np.random.default_rng(0))
     assert 200 < len(batch.action) <= 300
     cell, after = batch.observation.argmax(1), batch.bits.argmax(1)

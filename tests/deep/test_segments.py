@@ -66,7 +66,7 @@ def test_bits_turned_on_are_those_that_were_off_before():
 
 
 def test_a_truncated_transition_is_not_valid_and_a_terminated_one_is():
-    segments, plain = play(Corridor(length=3, limit=3), 30, trace_length=10)
+    segments, _plain = play(Corridor(length=3, limit=3), 30, trace_length=10)
     truncated = np.concatenate([s.truncated for s in segments])
     assert truncated.any()
     assert (np.concatenate([s.is_valid for s in segments]) == ~truncated).all()

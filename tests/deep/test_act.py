@@ -1,0 +1,132 @@
+"""Acting: goals are pursued until attained, given up or cut; the evaluator plays for the task alone."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from grids import Corridor
+
+from protogoal.deep.act import Actor, epsilon_ladder, evaluate
+from protogoal.deep.network import make_network
+from protogoal.deep.settings import ActorSettings, NetworkSettings, ReplaySettings
+from protogoal.goals.evaluator import PGESettings
+from protogoal.goals.selection import make_goal_set
+from protogoal.goals.table import TASK
+
+REPLAY = ReplaySettings(capacity=1000, trace_length=5)
+
+
+def make_actor(env, seed=0, selection=None, **settings):
+    network = make_network(env.observation_spec, 2, env.num_bits, NetworkSettings(hidden=8, rank=4), np.random.SeedSequence(0))
+    actor_settings = ActorSettings(num_envs=env.num_envs, **settings)
+    return Actor(env, network, actor_settings, selection or PGESettings(), REPLAY, np.random.SeedSequence(seed))
+
+
+def goal_set(ids):
+    ids = np.asarray(ids)
+    members = ids[:, None].astype(np.int32)
+    return make_goal_set(1, ids, np.ones(len(ids), np.int64), np.linspace(0, 1, len(ids)), members, 2)
+
+
+def test_the_ladder_by_hand():
+    ladder = epsilon_ladder(ActorSettings(num_envs=3, epsilon_base=0.4, epsilon_exponent=7.0))
+    assert ladder == pytest.approx([0.4, 0.4**4.5, 0.4**8])
+    assert epsilon_ladder(ActorSettings(num_envs=1)) == pytest.approx([0.4])
+
+
+def test_pursuits_end_when_attained_and_are_counted_with_their_length():
+    env = Corridor(length=6, num_envs=16, limit=100)
+    actor = make_actor(env, selection=PGESettings(p_task=0.0), epsilon_base=1.0, epsilon_exponent=0.0)
+    wins = total = 0
+    for _ in range(60):
+        ended = actor.collect(goal_set([1, 2])).pursuits
+        wins, total = wins + ended.success.sum(), total + len(ended.goal)
+        assert set(ended.goal.tolist()) <= {1, 2}
+        assert (ended.length >= 1).all()
+    assert total > 50
+    assert wins > 0.5 * total  # the rest ran into the end of the corridor
+
+
+def test_a_goal_is_kept_until_its_pursuit_ends_and_never_offered_where_attained():
+    env = Corridor(length=6, num_envs=8, limit=100)
+    actor = make_actor(env, selection=PGESettings(p_task=0.0), epsilon_base=1.0, epsilon_exponent=0.0)
+    for _ in range(20):
+        segments = actor.collect(goal_set([1, 3])).segments
+        for n in range(8):
+            for t in range(1, 5):
+                before, goal = segments.goal[t - 1, n], segments.goal[t, n]
+                attained = segments.active[t - 1, n, 0] == before
+                if not (attained or segments.terminated[t - 1, n] or segments.truncated[t - 1, n]):
+                    assert goal == before
+                assert goal in (TASK, before) or segments.observation["cell"][t, n, 0] != goal
+
+
+def test_a_pursuit_that_takes_too_long_is_given_up():
+    env = Corridor(length=50, num_envs=4, limit=1000)
+    actor = make_actor(env, selection=PGESettings(p_task=0.0), max_pursuit_steps=3)
+    lengths = np.concatenate([actor.collect(goal_set([40, 41])).pursuits.length for _ in range(6)])
+    assert (lengths == 3).all()
+    endless = make_actor(Corridor(length=50, num_envs=4, limit=1000), selection=PGESettings(p_task=0.0))
+    assert sum(len(endless.collect(goal_set([40, 41])).pursuits.goal) for _ in range(6)) == 0
+
+
+def test_the_task_is_followed_with_its_probability_and_without_goals_always():
+    env = Corridor(length=50, num_envs=64, limit=1000)
+    actor = make_actor(env, selection=PGESettings(p_task=0.5), max_pursuit_steps=5)
+    goals = np.concatenate([actor.collect(goal_set([40, 41])).segments.goal.ravel() for _ in range(10)])
+    assert 0.4 < (goals == TASK).mean() < 0.6
+    from protogoal.goals.selection import GoalSet
+
+    alone = make_actor(env).collect(GoalSet.empty())
+    assert (alone.segments.goal == TASK).all()
+    assert len(alone.pursuits.goal) == 0
+
+
+def test_the_same_seed_gives_the_same_segments_and_a_saved_actor_goes_on_to_the_bit():
+    first, second = (make_actor(Corridor(num_envs=4), seed=3) for _ in range(2))
+    other = make_actor(Corridor(num_envs=4), seed=4)
+    goals = goal_set([2, 4])
+    for k in range(6):
+        if k == 3:
+            other.load_state_dict(first.state_dict())
+        arrays = [actor.collect(goals).segments.arrays() for actor in (first, second, other)]
+        for name, array in arrays[0].items():
+            assert (arrays[1][name] == array).all()
+            assert k < 3 or (arrays[2][name] == array).all(), name
+
+
+class Right(torch.nn.Module):
+    """A network that always goes right."""
+
+    num_actions = 2
+    core_shape = (0, 0)
+
+    def initial_core(self, batch):
+        return torch.zeros(batch, 0, 0)
+
+    def unroll(self, observation, action, reward, is_first, core):
+        return torch.zeros(*is_first.shape, 1), core
+
+    def q_each(self, z, members):
+        return torch.tensor([0.0, 1.0]).expand(len(z), members.shape[1], 2)
+
+
+def test_the_evaluator_counts_each_environments_first_episodes():
+    result = evaluate(Right(), Corridor(length=6, num_envs=4), 10, 0.0, np.random.default_rng(0))
+    assert (result.episodes, result.successes, result.mean_return, result.mean_length) == (10, 10, 1.0, 5.0)
+    never = evaluate(Right(), Corridor(length=60, num_envs=4, limit=20), 4, 0.0, np.random.default_rng(0))
+    assert (never.successes, never.mean_length) == (0, 20.0)
+
+
+def test_random_actions_ignore_the_network():
+    env = Corridor(num_envs=64, length=40, limit=500)
+    actions = make_actor(env).collect(goal_set([3]), act_randomly=True).segments.action
+    assert 0.35 < actions.mean() < 0.65
+
+
+def test_a_number_of_environments_below_one_is_refused():
+    with pytest.raises(ValueError, match=r"ActorSettings.num_envs must be in \[1"):
+        ActorSettings(num_envs=0)
+    with pytest.raises(ValueError, match="ReplaySettings.capacity must hold one segment"):
+        replace(REPLAY, capacity=3)
