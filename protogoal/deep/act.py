@@ -132,6 +132,11 @@ class Actor:
     def _episodes_ended(self, rows: NDArray[np.int64]) -> None:
         """Told of the environments whose episode ended, while `episode_return` still has its return."""
 
+    @property
+    def task_policy(self) -> int | None:
+        """Which of several policies is to be played for the task; None where there is but one."""
+        return None
+
     def _read(self) -> tuple[Tensor, Tensor]:
         """Features z [N, H] of where the environments stand, and the core's state after reading them."""
         return read_states(

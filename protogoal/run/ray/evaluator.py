@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from protogoal.agents.agent57.split import SplitNetwork
 from protogoal.agents.making import make_agent_network
 from protogoal.agents.parts import EnvSpaces, Seeds
 from protogoal.config import DeepConfig
@@ -31,11 +32,13 @@ class EvaluatorRole(Role):
         self._rng = np.random.default_rng(Seeds.of(config.seed).evaluating)
         self._version = 0
 
-    def play(self, weights: Published, episodes: int) -> tuple[Evaluation, Mapping[str, Any]]:
-        """Episodes for the task with these weights; and the state of the generator after them."""
+    def play(self, weights: Published, episodes: int, task_policy: int | None) -> tuple[Evaluation, Mapping[str, Any]]:
+        """Episodes for the task with these weights (Agent57: and this policy); and the state of the generator after them."""
         if weights.version != self._version:
             weights_from_arrays(self.network, weights.fetch())
             self._version = weights.version
+        if isinstance(self.network, SplitNetwork) and task_policy is not None:
+            self.network.task_policy.fill_(task_policy)
         result = play_episodes(self.config, self.network, episodes, self._rng)
         return result, self._rng.bit_generator.state
 
@@ -53,6 +56,7 @@ class Evaluating:
         self.next_step = office.config.evaluation.every
         self.queue: list[tuple[int, int, Published]] = []  # (step, episodes, weights) to be played, oldest first
         self._weights_lost = False
+        self.task_policy: int | None = None
         self.member = office.crew.add("evaluator", lambda _: start_role(
             EvaluatorRole, office.config, office.spaces, cpus=office.config.ray.evaluator_cpus), self._died)
 
@@ -71,7 +75,7 @@ class Evaluating:
         """The next of the queue, unless one is being played; with the newest weights if its own were lost."""
         if self.queue and self.member.is_ready and not self.office.crew.waiting(self.member, "play"):
             step, episodes, weights = self.queue[0]
-            answer = self.member.handle.play.remote(newest if self._weights_lost else weights, episodes)
+            answer = self.member.handle.play.remote(newest if self._weights_lost else weights, episodes, self.task_policy)
             self._weights_lost = False
             self.office.crew.call(self.member, "play", answer, lambda result: self._played(step, *result), self._lost)
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
 import ray
 
 from protogoal.agents.parts import EnvSpaces
@@ -130,6 +131,7 @@ class RaySession:
         office, report = self.office, window.report
         office.pacing.acted(report.steps, self.memory.transitions)
         self._staleness += STALENESS_RATE * (self.learning.weights.version - report.weights_version - self._staleness)
+        self.evaluating.task_policy = report.task_policy
         self.memory.add(window.segments, report.steps)
         office.log.acted(report.episode_return)
         for text in report.events:
@@ -234,6 +236,9 @@ class RaySession:
         shards = [answers[member.name] for member in self.memory.members]
         workers = [answers[member.name] for member in present]
         learner = answers[self.learning.member.name]
+        if self.evaluating.task_policy is not None:
+            policy = np.array(self.evaluating.task_policy, learner["network"]["task_policy"].dtype)
+            learner = learner | {"network": learner["network"] | {"task_policy": policy}}
         self.learning.keep(learner)
         agent = {
             "learner": learner,

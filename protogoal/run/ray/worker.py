@@ -37,6 +37,7 @@ class Report:
 
     steps: int
     weights_version: int
+    task_policy: int | None
     episode_return: NDArray[np.float64]  # [episodes that ended]
     goal: NDArray[np.int64]  # [pursuits that ended]
     success: NDArray[np.bool_]
@@ -75,6 +76,7 @@ class Worker(Role):
         report = Report(
             steps=segments.size * self.trace_length,
             weights_version=self._weights_version,
+            task_policy=self.actor.task_policy,
             episode_return=np.concatenate([experience.episode_return for experience in made]),
             goal=counted.goal,
             success=counted.success,
