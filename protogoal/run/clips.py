@@ -28,11 +28,16 @@ class ClipRecorder:
     def __init__(self, session: Any, store: Store):
         self._session, self._store = session, store
         self._can_play = hasattr(session, "play")
-        self._due = time.monotonic() + FIRST_SECONDS
+        self._first = self._due = time.monotonic() + FIRST_SECONDS
 
     def maybe_record(self) -> None:
         """Record if enough time has gone by since the last clips."""
         if self._can_play and time.monotonic() >= self._due:
+            self.record()
+
+    def finish(self) -> None:
+        """The agent as it ended, where the run was long enough to be worth it."""
+        if self._can_play and time.monotonic() >= self._first:
             self.record()
 
     def record(self) -> None:

@@ -143,7 +143,7 @@ def _drive(run: RunDirectory, session: Session, store: Store) -> None:
                 saver.maybe_save()
                 clips.maybe_record()
             saver.save()
-            clips.maybe_record()
+            clips.finish()
         finished = session.step >= run.config.steps
     finally:
         store.close("finished" if finished else "stopped")

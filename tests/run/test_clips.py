@@ -52,12 +52,15 @@ def test_the_task_a_mastered_goal_and_a_hard_one_are_recorded(store):
 def test_a_short_run_records_nothing_by_itself(store, monkeypatch):
     recorder = ClipRecorder(Session(), store)
     recorder.maybe_record()
+    recorder.finish()
     assert stored(store)[0] == []
     monkeypatch.setattr(clips, "FIRST_SECONDS", 0.0)
     recorder = ClipRecorder(Session(), store)
     recorder.maybe_record()
     recorder.maybe_record()  # not again so soon: that would be more than its share
     assert len(stored(store)[0]) == 1
+    recorder.finish()
+    assert len(stored(store)[0]) == 2
 
 
 def test_a_picture_that_cannot_be_drawn_ends_the_clips_and_not_the_run(store):
