@@ -1,5 +1,6 @@
 """The batch: endings, autoreset, what the actor sees, states, bad input, memory."""
 
+import copy
 import tracemalloc
 
 import numpy as np
@@ -132,6 +133,19 @@ def test_get_and_set_state_go_on_to_the_bit():
     second = [(s.observation["planes"].copy(), s.reward.copy(), s.truncated.copy(), s.final_active.copy())
               for s in map(other.step, actions)]
     assert all((a == b).all() for x, y in zip(first, second, strict=True) for a, b in zip(x, y, strict=True))
+
+
+def test_a_copy_goes_its_own_way_from_the_same_state():
+    batch = BabaBatch("medium", 2, max_episode_steps=77, terrain_plane=True)
+    solve(batch, 7)
+    other = copy.deepcopy(batch)
+    assert (other.planes == batch.planes).all()
+    assert (other.max_episode_steps, other.plane_names) == (77, batch.plane_names)
+    assert not np.shares_memory(other.planes, batch.planes)
+    other.step(np.array([3, 3]))
+    assert (other.planes != batch.planes).any()
+    batch.step(np.array([3, 3]))
+    assert (other.planes == batch.planes).all()
 
 
 def test_reset_where_starts_only_some_games_anew():

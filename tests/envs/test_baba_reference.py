@@ -66,7 +66,7 @@ def random_level(rng: np.random.Generator) -> Level:
 
     spell([str(rng.choice(("BABA", "BABA", "BABA", "ROCK", "TEXT"))), "IS", "YOU"], 0, int(rng.integers(width - 2)), False)
     theme = [rule.split() for rule in THEMES[rng.integers(len(THEMES))]] if rng.random() < 0.6 else []
-    for words in theme + [random_sentence(rng) for _ in range(rng.integers(1, 6))]:
+    for words in theme + [random_sentence(rng) for _ in range(rng.integers(1, 5))]:
         down = rng.random() < 0.4
         starts = [(r, c) for r in range(height - (len(words) - 1) * down) for c in range(width - (len(words) - 1) * (not down))]
         starts = [s for s in starts if not any((s[0] + k * down, s[1] + k * (not down)) in cells for k in range(len(words)))]
@@ -74,7 +74,7 @@ def random_level(rng: np.random.Generator) -> Level:
             spell(words, *starts[rng.integers(len(starts))], down)
         else:
             spell(words, *anywhere(), down)
-    for _ in range(rng.integers(2, 20)):
+    for _ in range(rng.integers(2, 13)):
         words = (*NOUNS, "IS", "IS", "IS", "AND", "NOT", *PROPERTIES)
         name = rng.choice(OBJECTS) if rng.random() < 0.8 else rng.choice(words)
         place = list(cells)[rng.integers(len(cells))] if rng.random() < 0.15 else anywhere()

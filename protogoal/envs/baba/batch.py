@@ -108,6 +108,7 @@ class BabaBatch:
         self.num_envs = int(num_envs)
         self.max_episode_steps = int(max_episode_steps)
         self.autoreset = bool(autoreset)
+        self.terrain_plane = bool(terrain_plane)
         self.plane_names = (*level.kinds, TERRAIN) if terrain_plane else level.kinds
         self.num_cells = level.height * level.width
         self.num_bits = len(self.plane_names) * self.num_cells
@@ -219,5 +220,17 @@ class BabaBatch:
         engine.rebuild(self._tables, self._games, self._scratch, self._seen)
         return self._observation, self.active
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles are made anew from the state: `planes` and the like are views, which copying would part."""
+        settings = {"num_envs": self.num_envs, "max_episode_steps": self.max_episode_steps, "terrain_plane": self.terrain_plane,
+                    "autoreset": self.autoreset}
+        return _restored, (self.level, settings, self.get_state())
+
     def close(self) -> None:
         """Nothing to free."""
+
+
+def _restored(level: Level, settings: dict[str, Any], state: dict[str, Any]) -> BabaBatch:
+    batch = BabaBatch(level, **settings)
+    batch.set_state(state)
+    return batch
