@@ -124,7 +124,8 @@ def _deep() -> dict[str, Any]:
     agents = ("protogoal", "r2d2")
     made = {f"{name}-{agent}": replace(config, agent=agent) for name, config in presets.items() for agent in agents}
     for name, config in presets.items():
-        made[f"{name}-agent57"] = replace(without_priorities(config), agent="agent57", agent57=_AGENT57)
+        network = replace(config.network, rank=32, goal_hidden=32)  # 16 policies need less than a thousand goals
+        made[f"{name}-agent57"] = replace(without_priorities(config), agent="agent57", network=network, agent57=_AGENT57)
     return made
 
 
