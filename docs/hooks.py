@@ -58,7 +58,7 @@ def on_page_markdown(markdown, page, config, files):
     """Links of files from outside, as they have to be here; a page that is not part of the site is named, not linked."""
     uri = page.file.src_uri
     if uri != "PAPER.md" and not uri.startswith("results/"):
-        return markdown
+        return re.sub(r"\]\(\.\./(results/[^)\s]*)\)", lambda m: f"]({m[1].replace('README.md', 'index.md')})", markdown)
 
     def turned(match):
         words, target = match.groups()
