@@ -22,6 +22,7 @@ EXPERIMENTS: dict[str, str] = {
     "taxi": "protogoal.experiments.taxi",
     "controllability": "protogoal.experiments.controllability",
     "strategies": "protogoal.experiments.strategies",
+    "scaling": "protogoal.experiments.scaling",
     **{
         name: f"protogoal.experiments.comparisons:{name}"
         for name in (

@@ -11,7 +11,6 @@ process has one thread, so it is full at one CPU second a second. That holds on 
 from __future__ import annotations
 
 import dataclasses
-import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -21,12 +20,12 @@ from typing import Any
 import numpy as np
 import psutil
 import ray
+import torch
 
 from protogoal.agents.counting import Counted, count
-from protogoal.agents.parts import core_shape, make_evaluator
+from protogoal.agents.parts import EnvSpaces, make_evaluator
 from protogoal.config import DeepConfig, RaySettings
 from protogoal.deep.relabel import KnownGoals
-from protogoal.deep.replay import Replay
 from protogoal.deep.segments import Segments
 from protogoal.goals.evaluator import ProtoGoalEvaluator
 from protogoal.presets import PRESETS, at_paper_scale
@@ -35,6 +34,7 @@ from protogoal.run.ray.crew import Role, start_role
 from protogoal.run.ray.learner import LearnerRole, Learning
 from protogoal.run.ray.published import Published
 from protogoal.run.ray.session import RaySession
+from protogoal.run.ray.shard import Shard
 from protogoal.run.ray.worker import Acting, Report, Worker
 
 ACTORS = 128
@@ -93,7 +93,7 @@ class SimulatedLearner(LearnerRole):
         self.learner.update = self._pretend  # type: ignore[method-assign]
 
     def _pretend(self, batch: Segments, known: KnownGoals) -> dict[str, float]:
-        self.learner.updates += 1
+        self.learner.updates += 1  # type: ignore[misc]
         return {"goals_learned": float(len(known))}
 
 
@@ -218,30 +218,32 @@ def cpu_seconds(work: Callable[[], Any], least: float = 0.5) -> float:
 
 
 def components(config: DeepConfig, conjunctions: int = CONJUNCTIONS, least: float = 0.5) -> dict[str, float]:
-    """CPU seconds of one thread: `count` and `insert` a step, `sample` a learned transition, and whole `refresh`,
-    `goal set`, `weights` (to publish them once)."""
-    from protogoal.agents.parts import Seeds
-    from protogoal.deep.network import make_network, weights_to_arrays
-
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
-    num_envs = 16
-    windows = record(config, num_envs)
-    steps = windows[0][2].steps
-    evaluator = crowded(config, windows, conjunctions)
+    """CPU seconds of one thread: to act, count and insert a step, to sample a learned transition; for a whole update,
+    refresh, and publication of a goal set and of weights."""
+    torch.set_num_threads(1)
     env, _ = make_batch_env(config.env, 1)
-    settings = replace(config.replay, capacity=100_000)
-    replay = Replay(env.observation_spec, env.num_bits, env.max_active, core_shape(config), settings)
-    for segments, _, _ in windows * 8:
-        replay.add(segments)
-    rng = np.random.default_rng(0)
+    spaces = EnvSpaces.of(env)
+    env.close()
+    windows = record(config, 16)
+    segments, counted, report = windows[0]
+    worker = Worker(replace(config, ray=replace(config.ray, workers=1)), 0, 16)
+    evaluator = crowded(config, windows, conjunctions)
+    shard = Shard(replace(config, replay=replace(config.replay, capacity=100_000)), spaces, 0)
+    for recorded, _, _ in windows * 8:
+        shard.add(recorded)
+    goals = evaluator.refresh(shard.sample_transitions(config.pge.batch_size))
+    known = KnownGoals.of(evaluator.table, goals.ids)
+    learner = LearnerRole(config, spaces)
     batch_size = config.learner.batch_size
-    network = make_network(env.observation_spec, env.num_actions, env.num_bits, config.network, Seeds.of(0).weights)
+    batch = shard.sample(batch_size)
     return {
-        "count": cpu_seconds(partial(count, evaluator, windows[0][1]), least) / steps,
-        "insert": cpu_seconds(partial(replay.add, windows[0][0]), least) / steps,
-        "sample": cpu_seconds(partial(replay.sample, batch_size, rng), least) / (batch_size * config.replay.trace_length),
-        "refresh": cpu_seconds(lambda: evaluator.refresh(replay.sample_transitions(config.pge.batch_size, rng)), least),
+        "act": cpu_seconds(lambda: worker.actor.collect(goals), least) / report.steps,
+        "count": cpu_seconds(partial(count, evaluator, counted), least) / report.steps,
+        "insert": cpu_seconds(partial(shard.add, segments), least) / report.steps,
+        "sample": cpu_seconds(partial(shard.sample, batch_size), least) / (batch_size * config.replay.trace_length),
+        "update": cpu_seconds(lambda: learner.learner.update(batch, known), least),
+        "refresh": cpu_seconds(lambda: evaluator.refresh(shard.sample_transitions(config.pge.batch_size)), least),
         "goal set": cpu_seconds(lambda: ray.cloudpickle.dumps(
             (evaluator.goal_set, KnownGoals.of(evaluator.table, evaluator.goal_set.ids)), protocol=5), least),
-        "weights": cpu_seconds(lambda: ray.cloudpickle.dumps(weights_to_arrays(network), protocol=5), least),
+        "weights": cpu_seconds(lambda: ray.cloudpickle.dumps(learner.weights(), protocol=5), least),
     }

@@ -37,7 +37,7 @@ def test_a_crowded_table_holds_the_goals_asked_for_and_counts_them(windows):
 
 def test_every_component_is_measured(windows):
     alone = scaling_load.components(dataclasses.replace(TINY), conjunctions=10, least=0.001)
-    assert set(alone) == {"count", "insert", "sample", "refresh", "goal set", "weights"}
+    assert set(alone) == {"act", "count", "insert", "sample", "update", "refresh", "goal set", "weights"}
     assert all(seconds > 0 for seconds in alone.values())
 
 
