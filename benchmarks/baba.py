@@ -107,5 +107,5 @@ def run(quick: bool = False) -> list[dict[str, object]]:
         add(f"{side}×{side}, {types} object types, {objects} objects, N = 256", large_level(side, types, objects), 256, 0.05)
     started = min(float(subprocess.run([sys.executable, "-c", START], capture_output=True, text=True, check=True).stdout)
                   for _ in range(repeats))
-    rows.append({"case": "start of Python to first step, kernels on disk (CPU)", "value": started, "unit": "s", "reference": None, "ratio": None})
+    rows.append({"case": "start to first step, kernels on disk", "value": started, "unit": "s", "reference": None, "ratio": None})
     return rows
