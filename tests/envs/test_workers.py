@@ -88,7 +88,7 @@ def workers_of(pool: WorkerPool) -> list[int]:
     return [worker._process.pid for worker in pool._workers]
 
 
-def wait_until(condition, seconds: float = 10.0) -> bool:
+def wait_until(condition, seconds: float = 60.0) -> bool:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if condition():
@@ -208,14 +208,12 @@ def test_an_environment_that_always_raises_is_given_up_with_its_own_words():
 
 def test_a_worker_that_hangs_is_replaced():
     events: list[str] = []
-    pool = WorkerPool(Walk, 2, 1, timeout=20.0, on_event=events.append)
+    pool = WorkerPool(Walk, 2, 1, on_event=events.append)
     try:
         pool.reset(seed=0)
-        pool._timeout = 0.5
         os.kill(workers_of(pool)[0], signal.SIGSTOP)
         pool._workers[0].send("step")
         assert pool._workers[0].receive(0.2) == "did not answer for 0.2 s"
-        pool._timeout = 20.0
         pool._replace(pool._workers[0], "did not answer for 0.2 s")
         pool.step(np.ones(2, int))
         assert not pool.crashed.any()
@@ -262,7 +260,7 @@ def test_nothing_stays_behind_however_the_parent_ends(ending, tmp_path):
         os.killpg(parent.pid, signal.SIGINT)  # as a terminal does: the workers get it too
     elif ending != "exit":
         parent.send_signal(getattr(signal, ending))
-    _, stderr = parent.communicate(timeout=30)
+    _, stderr = parent.communicate(timeout=120)
     assert all(wait_until(partial(gone, int(pid))) for pid in pids)
     assert wait_until(lambda: not Path(directory).exists())
     if ending in ("SIGINT", "exit"):
