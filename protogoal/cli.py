@@ -85,6 +85,11 @@ def _parser() -> argparse.ArgumentParser:
     watch.add_argument("--out", type=Path, required=True, help="the GIF to write")
     watch.add_argument("--seed", type=int, default=1, help="seed of the episode (default 1)")
 
+    play = command("play", _play, "play a Baba level in the terminal, with undo and reset")
+    play.add_argument("level", help="name of a level (umaze-small, …) or the path of a level file")
+    play.add_argument("--moves", help="play these moves instead (u d l r, s waits) and say how it ends")
+    play.add_argument("--json", action="store_true", help="with --moves: print JSON")
+
     goals = command("goals", _goals, "the goal table: count, success, V_seek, V_avoid, verdict, reason")
     goals.add_argument("run", type=Path, help="directory of the run")
     goals.add_argument("--why", help="explain one goal, by id or by name")
@@ -216,6 +221,12 @@ def _watch(parsed: argparse.Namespace, _: list[str]) -> None:
     from protogoal.run.playing import watch
 
     print(watch(parsed.run, parsed.goal, parsed.out, parsed.seed))
+
+
+def _play(parsed: argparse.Namespace, _: list[str]) -> int:
+    from protogoal.envs.baba.play import play
+
+    return play(parsed.level, parsed.moves, parsed.json)
 
 
 def _goals(parsed: argparse.Namespace, _: list[str]) -> None:
