@@ -26,6 +26,8 @@ class R2D2:
     """One agent: it acts in N environments, remembers segments, and learns from them."""
 
     def __init__(self, config: DeepConfig, env: BatchEnv, space: ProtoGoalSpace):
+        if space.size != env.num_bits:
+            raise ValueError(f"the proto-goal space has {space.size} bits, the environments give {env.num_bits}")
         self.config, self.env, self.space = config, env, space
         self._seeds = seeds = Seeds.of(config.seed)
         self.network, target, self.acting_network = (make_agent_network(config, env) for _ in range(3))

@@ -19,7 +19,7 @@ from torch import Tensor
 from protogoal.deep.network import QNetwork
 from protogoal.deep.segments import SegmentBuilder, Segments
 from protogoal.deep.settings import ActorSettings, ReplaySettings
-from protogoal.envs.vector import PAD, BatchEnv, Observation, dense_bits
+from protogoal.envs.vector import PAD, BatchEnv, Observation, check_start, dense_bits
 from protogoal.goals.evaluator import PGESettings
 from protogoal.goals.selection import GoalSet, select
 from protogoal.goals.table import TASK
@@ -80,6 +80,7 @@ class Actor:
             replay.burn_in,
         )
         self.observation, self.active = env.reset(seed=int(environment.generate_state(1)[0]))
+        check_start(env, self.observation, self.active)
         self.core = network.initial_core(n)
         self.builder.start(self.observation, self.core.numpy())
         self.goal = np.full(n, TASK, np.int64)

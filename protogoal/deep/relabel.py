@@ -117,7 +117,7 @@ def relabel_novelty(
     attained = attained_by(bits, known.members).reshape(batch.steps, n, len(known))
     own = np.searchsorted(known.ids, batch.goal[0])  # a pursued goal was observed, so it is known
     own = np.where(batch.goal[0] == TASK, len(known), own)
-    happened = attained.any(0)  # [N, G]
+    happened: NDArray[np.bool_] = np.asarray(attained.any(0))  # [N, G]
     hindsight = draw_without_replacement(happened, known.count.astype(np.float64) ** -0.5, settings.hindsight_goals, rng)
     missed: NDArray[np.bool_] = np.logical_and(np.logical_not(happened), known.is_offered)
     others = draw_without_replacement(missed, np.ones(len(known)), settings.unattained_goals, rng)

@@ -113,3 +113,23 @@ def active_ids(bits: np.ndarray, max_active: int) -> np.ndarray:
     place = np.arange(len(row)) - (np.cumsum(on) - on)[row]  # rank of each id within its row
     active[row, place] = bit
     return active
+
+
+def check_start(env: BatchEnv, observation: Observation, active: np.ndarray) -> None:
+    """Refuses environments whose first observation is not what they said it would be, before anything is learned."""
+    if env.num_actions < 1:
+        raise ValueError(f"the environment has {env.num_actions} actions; at least 1 is needed, and they must be discrete")
+    if set(observation) != set(env.observation_spec):
+        raise ValueError(f"the environment observes {sorted(observation)}, it declared {sorted(env.observation_spec)}")
+    for name, spec in env.observation_spec.items():
+        array, shape = observation[name], (env.num_envs, *spec.shape)
+        if array.shape != shape:
+            raise ValueError(f"observation {name!r} has shape {array.shape}, declared is {shape}")
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise ValueError(f"observation {name!r} has NaN or infinite entries; all must be finite")
+        if spec.num_values and array.size and array.max() >= spec.num_values:
+            raise ValueError(f"observation {name!r} has the value {array.max()}, allowed are those below {spec.num_values}")
+    if active.shape != (env.num_envs, env.max_active):
+        raise ValueError(f"bits have shape {active.shape}, declared is {(env.num_envs, env.max_active)}")
+    if active.size and (active.max() >= env.num_bits or active.min() < PAD):
+        raise ValueError(f"bit {active.max()} is on, the space has bits 0…{env.num_bits - 1}")

@@ -128,5 +128,23 @@ def test_random_actions_ignore_the_network():
 def test_a_number_of_environments_below_one_is_refused():
     with pytest.raises(ValueError, match=r"ActorSettings.num_envs must be in \[1"):
         ActorSettings(num_envs=0)
-    with pytest.raises(ValueError, match="ReplaySettings.capacity must hold one segment"):
+    with pytest.raises(ValueError, match="capacity must hold one segment"):
         replace(REPLAY, capacity=3)
+
+
+@pytest.mark.parametrize(
+    ("break_it", "message"),
+    [
+        (lambda env, o, a: ({"cell": o["cell"][:, :0]}, a), "has shape"),
+        (lambda env, o, a: ({"cell": o["cell"] * np.nan}, a), "NaN or infinite"),
+        (lambda env, o, a: ({"other": o["cell"]}, a), "it declared"),
+        (lambda env, o, a: (o, a + env.num_bits), "the space has bits"),
+        (lambda env, o, a: (o, np.zeros((1, 1), int)), "bits have shape"),
+    ],
+)
+def test_environments_that_do_not_keep_their_word_are_refused_before_training(break_it, message):
+    env = Corridor(kind="vector")
+    honest = env.reset
+    env.reset = lambda seed=None: break_it(env, *honest(seed))
+    with pytest.raises(ValueError, match=message):
+        make_actor(env)
