@@ -95,6 +95,12 @@ def _parser() -> argparse.ArgumentParser:
     goals.add_argument("--why", help="explain one goal, by id or by name")
     goals.add_argument("--json", action="store_true", help="print JSON")
 
+    inspect = command("inspect", _inspect, "the live page about runs, in the browser")
+    inspect.add_argument("runs", type=Path, nargs="+", help="directories of the runs")
+    inspect.add_argument("--host", default="127.0.0.1", help="address to listen on; beyond this machine a token is asked for")
+    inspect.add_argument("--port", type=int, default=8050, help="port to listen on (default 8050; 0 takes a free one)")
+    inspect.add_argument("--token", help="the token to ask for (default: one is made where it is needed)")
+
     report = command("report", _report, "one self-contained HTML file about one or more runs")
     report.add_argument("runs", type=Path, nargs="+", help="directories of the runs")
     report.add_argument("--out", type=Path, required=True, help="the HTML file to write")
@@ -237,6 +243,12 @@ def _goals(parsed: argparse.Namespace, _: list[str]) -> None:
     text = goals_table(parsed.run, why=parsed.why, as_json=parsed.json)
     if text:
         print(text)
+
+
+def _inspect(parsed: argparse.Namespace, _: list[str]) -> None:
+    from protogoal.record.inspector import inspect
+
+    inspect(parsed.runs, parsed.host, parsed.port, parsed.token)
 
 
 def _report(parsed: argparse.Namespace, _: list[str]) -> None:

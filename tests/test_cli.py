@@ -86,6 +86,8 @@ def test_resuming_a_finished_run_says_so(taxi_run, capsys):
     (["bench", "nothing"], "unknown benchmark"),
     (["eval", "x", "--episodes", "0"], "at least 1"),
     (["eval", "x", "--frobnicate"], "--frobnicate"),
+    (["inspect", "no-such-run"], "no-such-run"),
+    (["play", "no-such-level", "--moves", "r"], "no-such-level"),
     (["dance"], "dance"),
 ])
 def test_a_mistake_gives_one_line_and_exit_code_2(arguments, words, capsys, tmp_path, monkeypatch):
