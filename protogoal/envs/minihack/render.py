@@ -19,6 +19,7 @@ CELL = 24  # pixels, both ways
 MARGIN = 12
 TEXT_HEIGHT = 76
 WIDTH, HEIGHT = COLUMNS * CELL + 2 * MARGIN, ROWS * CELL + 2 * MARGIN + TEXT_HEIGHT
+_LINE = 66  # characters that fit beneath the room
 _FINE = 4  # shapes are drawn this much larger and scaled down, for smooth edges
 
 _PAGE, _SEAM, _INK, _FAINT = (13, 16, 23), (22, 27, 38), (230, 234, 242), (128, 138, 158)
@@ -47,10 +48,10 @@ def draw_rgb(frame: Frame, message: str, step: int, max_steps: int) -> np.ndarra
             picture.paste(_tile(int(frame.cells[row, column]), char, colour & 15), (MARGIN + column * CELL, MARGIN + row * CELL))
     draw = ImageDraw.Draw(picture)
     top = ROWS * CELL + 2 * MARGIN
-    lines = textwrap.wrap(message, 68)[:2]
-    if len(textwrap.wrap(message, 68)) > 2:
-        lines[1] = lines[1][:66] + " …"
-    for i, line in enumerate(lines):
+    lines = textwrap.wrap(message, _LINE)
+    if len(lines) > 2:
+        lines[1] = lines[1][:_LINE - 2] + " …"
+    for i, line in enumerate(lines[:2]):
         draw.text((MARGIN, top - 2 + 20 * i), line, font=_font(15), fill=_INK)
     bottom = HEIGHT - MARGIN - 11
     draw.text((MARGIN, bottom - 2), "HP", font=_font(12), fill=_FAINT)
