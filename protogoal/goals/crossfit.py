@@ -156,8 +156,9 @@ class Crossfit:
     def _whole(self, bits: Singles, targets: Singles, reliability: Floats) -> tuple[Floats, Floats, Floats]:
         """Value iteration on the whole batch, going on from the trial as far as it can be relied on."""
         trust = reliability.astype(np.float32)
-        both = np.concatenate([trust, trust])
-        targets = both * targets + (1 - both) * np.concatenate([bits, bits], axis=1)
+        seek, avoid = targets[:, : len(trust)], targets[:, len(trust) :]
+        middle = (seek + avoid) / 2  # what noise adds to one it takes from the other
+        targets = np.concatenate([middle + trust * (seek - middle), middle + trust * (avoid - middle)], axis=1)
         w = self.fit[2] @ targets
         for _ in range(self.settings.iterations):
             self._step(self.z_next[2], w, bits, self.go_on, trust, targets)

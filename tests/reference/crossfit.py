@@ -89,9 +89,10 @@ def crossfit(features, action, terminated, attained, num_actions, settings, orde
 
     # Value iteration on the whole batch, with effects as far as they can be relied on.
     rows = np.arange(len(b))
+    middle = (last_targets["seek"] + last_targets["avoid"]) / 2
     values = {}
     for name, opt in (("seek", np.max), ("avoid", np.min)):
-        model = regression(2, rows, reliability * last_targets[name] + (1 - reliability) * b)
+        model = regression(2, rows, middle + reliability * (last_targets[name] - middle))
         for _ in range(s.iterations):
             model = regression(2, rows, backup(model, 2, rows, opt, reliability))
         values[name] = model.value(features[2][0], opt, reliability)
