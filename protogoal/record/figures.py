@@ -21,7 +21,7 @@ from matplotlib.ticker import FuncFormatter, PercentFormatter
 
 from protogoal.record import words
 from protogoal.record.measures import Measure
-from protogoal.record.palette import BLUE, GREEN, LIGHT, RUNS, VERDICT, VERMILLION
+from protogoal.record.palette import BLUE, GREEN, LARGE_SPACE, LIGHT, RUNS, VERDICT, VERMILLION
 from protogoal.record.queries import Curve
 from protogoal.record.schema import FUNNEL
 
@@ -56,8 +56,11 @@ def funnel_figure(curve: Curve) -> Figure:
     for stage in FUNNEL:
         axes.plot(curve["step"], np.where(curve[stage] > 0, curve[stage], np.nan), label=stage, linewidth=1.6,
                   color=LIGHT.stages[stage], linestyle=_DASHES[stage])
-    axes.set_yscale("log")
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: words.short(value)))
+    if float(np.max(curve["declared"], initial=0.0)) >= LARGE_SPACE:
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: words.short(value)))
+    else:
+        axes.set_ylim(bottom=0)
     axes.set_ylabel("goals")
     _finish(axes, legend=True)
     return figure

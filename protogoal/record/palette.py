@@ -18,8 +18,10 @@ VERDICT = {0: PALE, 1: VERMILLION, 2: PURPLE, 3: SKY, 4: GREEN}
 STAGE = {"declared": GREY, "observed": SKY, "reachable": BLUE, "controllable": GREEN, "offered": ORANGE,
          "mastered": VERMILLION}
 STAGE_ON_DARK = {**STAGE, "reachable": "#4f9be0", "controllable": "#2fc79a", "mastered": "#f07d2e"}
-DASH = {"declared": "dot", "observed": "dash", "reachable": "dashdot", "controllable": "solid", "offered": "longdash",
+DASH = {"declared": "dot", "observed": "dash", "reachable": "dashdot", "controllable": "solid", "offered": "6px,3px",
         "mastered": "solid"}
+
+LARGE_SPACE = 200  # goals from which on numbers of them are drawn on a logarithmic axis
 
 # Cividis, a scale that reads alike for all, without its darkest fifth: that would vanish on a dark page.
 CIVIDIS = [[0.0, "#31446b"], [0.25, "#666970"], [0.5, "#958f78"], [0.75, "#cab969"], [1.0, "#ffea46"]]

@@ -46,7 +46,7 @@ def whole(number: float | None) -> str:
 
 def decimal(number: float | None) -> str:
     """0.62, or –."""
-    return NOTHING if number is None or math.isnan(number) else f"{number:.2f}".replace("-", "−")
+    return NOTHING if number is None or math.isnan(number) else f"{round(number, 2) + 0.0:.2f}".replace("-", "−")
 
 
 def signed(number: float | None) -> str:

@@ -60,16 +60,17 @@ def register(app: Dash, runs: Runs) -> None:
         steps, measure, look = _longest(runs, chosen), MEASURES[measure_key], theme(theme_name)
         now = value is None or value >= end or not len(steps)
         step = None if now else int(steps[min(int(value), len(steps) - 1)])
-        columns = []
+        columns, with_goals = [], _with_goals(runs, chosen)
         for index in sorted(chosen or []):
             label = runs.labels[index]
             try:
                 with runs.open(index) as reader:
-                    drawn = _column(reader, index, len(chosen), measure, kinds, step, look)
+                    drawn = _column(reader, index, max(1, len(with_goals)), measure, kinds, step, look)
             except ValueError as error:
                 drawn = [trouble(label, error)]
             head = [html.H2(label)] if len(runs) > 1 else []
-            columns.append(html.Div([*head, *drawn], className="panel", key=str(index)))
+            wide = "panel" if index in with_goals else "panel narrow"
+            columns.append(html.Div([*head, *drawn], className=wide, key=str(index)))
         if not len(steps):
             return columns, _legend(measure), "no refresh yet"
         shown = int(steps[-1]) if step is None else step
@@ -87,6 +88,18 @@ def _longest(runs: Runs, chosen: list[int] | None) -> Any:
         except ValueError:
             continue
     return max(found, key=lambda steps: int(steps[-1]) if len(steps) else -1)
+
+
+def _with_goals(runs: Runs, chosen: list[int] | None) -> list[int]:
+    """The chosen runs that have something to draw; the others get little room."""
+    found = []
+    for index in chosen or []:
+        try:
+            with runs.open(index) as reader:
+                found += [index] * bool(reader.rows("SELECT 1 FROM goals LIMIT 1"))
+        except ValueError:
+            continue
+    return found
 
 
 def _legend(measure: Measure) -> list[Any]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from protogoal.record import words
 from protogoal.record.measures import Measure
-from protogoal.record.palette import CIVIDIS, DASH, VERDICT, Theme
+from protogoal.record.palette import CIVIDIS, DASH, LARGE_SPACE, VERDICT, Theme
 from protogoal.record.queries import Curve
 from protogoal.record.run_facts import RunFacts
 from protogoal.record.schema import FUNNEL
@@ -82,13 +82,15 @@ def success(curves: list[Named], x: str, theme: Theme) -> Figure:
 
 
 def funnel(curve: Curve, x: str, theme: Theme) -> Figure:
-    """Goals in each stage over time; a logarithmic axis, because the stages differ by orders of magnitude."""
+    """Goals in each stage over time; a logarithmic axis for large spaces, where the stages differ by orders of magnitude."""
+    logarithmic = float(np.max(curve["declared"], initial=0.0)) >= LARGE_SPACE
+    axis = {"type": "log", "dtick": 1} if logarithmic else {"rangemode": "tozero"}
     traces: list[Figure] = [
         {"type": "scatter", "mode": "lines", "x": _x(curve, x), "y": _numbers(np.where(curve[stage] > 0, curve[stage], np.nan), 9),
          "name": stage, "line": {"color": theme.stages[stage], "width": 2, "dash": DASH[stage]}, "hovertemplate": "%{y:,}"}
         for stage in FUNNEL]
     return {"data": traces, "layout": _layout(
-        theme, xaxis={"title": _title(X_TITLES[x])}, yaxis={"title": _title("goals"), "type": "log", "dtick": 1})}
+        theme, xaxis={"title": _title(X_TITLES[x])}, yaxis={"title": _title("goals"), **axis})}
 
 
 def metric(curves: list[Named], name: str, x: str, theme: Theme) -> Figure:
