@@ -64,6 +64,19 @@ def save(folder: Path, step: int, state: Mapping[str, Any], about: Mapping[str, 
     return target
 
 
+def save_weights(path: Path, weights: Mapping[str, np.ndarray]) -> None:
+    """The weights alone, as safetensors, for whoever wants to read them with something else."""
+    from safetensors.numpy import save_file
+
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        save_file({name: np.ascontiguousarray(array) for name, array in weights.items()}, temporary)
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise ValueError(f"cannot write {path}: {error.strerror}") from None
+
+
 def load_latest(folder: Path, about: Mapping[str, str] | None = None) -> tuple[int, dict[str, Any]] | None:
     """The newest checkpoint that is whole, as (step, state); None where there is none.
 

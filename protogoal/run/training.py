@@ -174,6 +174,8 @@ class _Saver:
         state = self.session.state_dict()
         self.store.flush()  # first the record up to here, then the state that goes on from here: nothing is ever missing
         checkpoint.save(self.run.checkpoints, self.session.step, state, about=self.run.about)
+        if "agent" in state:
+            checkpoint.save_weights(self.run.weights, state["agent"]["acting_network"])
         self._saved = self.session.step
         now = time.monotonic()
         self._due = now + max(CHECKPOINT_SECONDS, (now - start) / CHECKPOINT_SHARE)
