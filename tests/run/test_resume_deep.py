@@ -92,7 +92,8 @@ def test_a_run_is_complete_when_its_last_checkpoint_is_written(uninterrupted, ca
 def test_the_weights_lie_beside_the_checkpoints_as_safetensors(uninterrupted):
     from safetensors.numpy import load_file
 
-    assert differences(load_file(uninterrupted / "weights.safetensors"), final_state(uninterrupted)["agent"]["acting_network"]) == []
+    weights = load_file(uninterrupted / "weights.safetensors")
+    assert differences(weights, final_state(uninterrupted)["agent"]["acting_network"]) == []
 
 
 def test_environments_that_cannot_be_saved_begin_afresh_and_say_so(tmp_path):
