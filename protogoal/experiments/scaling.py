@@ -24,8 +24,8 @@ ENGINES = Comparison(
     title="The same run in both engines: U-Maze small",
     claim="",
     arms=(Arm("local", PRESET), Arm("ray, 2 workers", PRESET, {"engine": "ray", "workers": 2})),
-    scales={"smoke": Scale(3_000, 1), "cpu": Scale(600_000, 3), "paper": Scale(4_000_000, 3)},
-    common={"evaluation.every": 50_000},
+    scales={"smoke": Scale(3_000, 1), "cpu": Scale(1_600_000, 3), "paper": Scale(4_000_000, 3)},
+    common={"evaluation.every": 100_000},
     smoke={"evaluation.every": 1_000, "evaluation.episodes": 2, "evaluation.final_episodes": 2, "learner.min_replay": 1_500},
 )
 RATES = (2_000, 4_000, 8_000, 16_000, 32_000, 64_000)  # steps a second offered by the simulated actors
