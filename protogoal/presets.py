@@ -182,6 +182,7 @@ _OWN = replace(
     env=OwnSettings(),
     actor=ActorSettings(num_envs=32, epsilon_exponent=1.0, max_pursuit_steps=50),
     replay=ReplaySettings(capacity=300_000, novelty_share=0.5),
+    agent57=_AGENT57,
     learner=replace(_LEARNER, learning_rate=5e-4, replay_ratio=2.0),
     pge=replace(_BABA.pge, batch_size=4096),  # worlds that differ from episode to episode need more to be judged by
     refresh_every=20_000,

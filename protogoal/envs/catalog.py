@@ -30,6 +30,7 @@ def domains() -> list[Domain]:
         rows.append(Domain(f"baba-umaze-{size}", f'protogoal/Baba-v0, level="umaze-{size}"', 5,
                            f"{planes} objects and words in each of {level.width}×{level.height} cells",
                            planes * level.width * level.height, "deep"))
+    rows.append(Domain("deep-sea", "protogoal.envs.deep_sea.DeepSea, size=16", 2, "the diver in each of 16×16 cells", 256, "deep"))
     words = BagOfWords().size
     for name, arguments in (("narrow-river", 'scenario="narrow-river", monsters=0…4'), ("wide-river-lava", 'scenario="wide-river-lava"')):
         rows.append(Domain(f"minihack-{name}", f"protogoal/MiniHackRiver-v0, {arguments}", 8,
