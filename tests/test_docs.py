@@ -113,6 +113,8 @@ def test_blocks_have_a_language_and_what_is_not_run_has_a_reason(page):
     for match in BLOCK.finditer(text):
         assert match["reason"] is None or len(match["reason"]) > 10, f"{page}: say why it is not run"
     assert len(list(BLOCK.finditer(text))) == len(fences) // 2
+    loose = re.findall(r"^    (?:protogoal|pip|python) .*$", BLOCK.sub("", text), re.MULTILINE)
+    assert not loose, f"{page}: {loose[0].strip()!r} is not in a console block, so nothing runs it"
 
 
 def test_diagrams_are_what_their_source_draws(tmp_path):
