@@ -72,9 +72,9 @@ def draw_threshold(out: Path) -> None:
         line[0].set_ylabel(f"{words}\nF1")
     for axes in grid[-1]:
         axes.set_xlabel("threshold on mean (V_seek + V_avoid)")
-    grid[0, 0].annotate("the paper's 0.1", (CONTROLLABILITY_THRESHOLD, 0.05), xytext=(6, 0), textcoords="offset points",
+    grid[1, 0].annotate("the paper's 0.1", (CONTROLLABILITY_THRESHOLD, 0.05), xytext=(6, 0), textcoords="offset points",
                         color=MUTED, fontsize=9)
-    grid[0, 1].legend(frameon=False, fontsize=9, loc="lower right")
+    grid[0, 0].legend(frameon=False, fontsize=9, loc="lower center")
     _save(figure, out / "threshold.png", plt)
 
 
