@@ -32,7 +32,8 @@ def domains() -> list[Domain]:
                            planes * level.width * level.height, "deep"))
     rows.append(Domain("deep-sea", "protogoal.envs.deep_sea.DeepSea, size=16", 2, "the diver in each of 16×16 cells", 256, "deep"))
     words = BagOfWords().size
-    for name, arguments in (("narrow-river", 'scenario="narrow-river", monsters=0…4'), ("wide-river-lava", 'scenario="wide-river-lava"')):
+    rivers = {"narrow-river": 'scenario="narrow-river", monsters=0…4', "wide-river-lava": 'scenario="wide-river-lava"'}
+    for name, arguments in rivers.items():
         rows.append(Domain(f"minihack-{name}", f"protogoal/MiniHackRiver-v0, {arguments}", 8,
                            f"words of the message line, at most {words}, discovered as they are read", words, "deep,minihack"))
     return rows

@@ -7,6 +7,7 @@ changes nothing in the result: a run is a function of its configuration, and a s
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -23,10 +24,11 @@ from protogoal.agents.parts import Seeds
 from protogoal.agents.proto_r2d2 import ProtoR2D2
 from protogoal.agents.r2d2 import R2D2
 from protogoal.config import DeepConfig
-from protogoal.deep.act import Evaluation, Experience, evaluate
+from protogoal.deep.act import Evaluation, Experience, evaluate, read_states
+from protogoal.envs.vector import PAD
 from protogoal.goals.spaces import ProtoGoalSpace
 from protogoal.record.store import Store
-from protogoal.run.environments import make_batch_env
+from protogoal.run.environments import make_batch_env, picture
 from protogoal.run.limits import check_memory
 from protogoal.run.log import RunLog, goal_metrics
 
@@ -115,6 +117,15 @@ class LocalSession:
         """Episodes for the task: how many succeeded."""
         return play_episodes(self.config, self.agent.network, episodes, np.random.default_rng(seed), self.space).successes
 
+    def play(self, goal: int | None, seed: int) -> Iterator[tuple[Any, str]]:
+        """Frames of one episode for the task, or until the goal is attained, with what happens in words."""
+        members, words = None, "the task"
+        if goal is not None:
+            if not isinstance(self.agent, ProtoR2D2):
+                raise ValueError(f"the agent {self.config.agent} has no goals; leave out --goal")
+            members, words = np.array(self.agent.evaluator.table.members(goal)), self.agent.evaluator.name(goal)
+        yield from play_pictures(self.config, self.agent.network, self.space, members, words, seed)
+
     def close(self) -> None:
         self.env.close()
 
@@ -150,6 +161,39 @@ def play_episodes(
         env = CuriousView(env, network, config.agent57)
     try:
         return evaluate(network, env, episodes, config.evaluation.epsilon, rng)  # type: ignore[arg-type]
+    finally:
+        env.close()
+
+
+def play_pictures(
+    config: DeepConfig, network: Network, space: ProtoGoalSpace, members: np.ndarray | None, words: str, seed: int
+) -> Iterator[tuple[Any, str]]:
+    """One greedy episode, drawn: frames and captions; ends where the episode does, or the goal's `members` are all on."""
+    env, _ = make_batch_env(config.env, 1, space, render_mode="rgb_array")
+    if isinstance(network, SplitNetwork) and config.agent57.reads_intrinsic:
+        env = CuriousView(env, network, config.agent57)
+    rng = np.random.default_rng(seed)
+    goal = torch.full((1, 1, 1), PAD) if members is None else torch.from_numpy(members).expand(1, 1, -1)
+    try:
+        observation, _ = env.reset(seed=seed)
+        core = network.initial_core(1)
+        action, reward, is_first = np.zeros(1, np.int16), np.zeros(1, np.float32), np.ones(1, bool)
+        yield picture(env, at_start=True), f"{words}: start"
+        for t in itertools.count(1):
+            with torch.inference_mode():
+                z, core = read_states(network, observation, action, reward, is_first, core)  # type: ignore[arg-type]
+                q = network.q_each(z, goal)[0, 0].numpy()
+            explore = rng.random() < config.evaluation.epsilon
+            chosen = np.array([rng.integers(len(q)) if explore else q.argmax()])
+            step = env.step(chosen)
+            attained = members is not None and bool(np.isin(members, step.final_active[0]).all())
+            over = bool(step.terminated[0] or step.truncated[0])
+            ending = "attained" if attained else "won" if step.reward[0] > 0 else "ended" if over else ""
+            yield picture(env), f"{words}: step {t}  {ending}"
+            if attained or over:
+                return
+            observation, is_first = step.observation, np.zeros(1, bool)
+            action, reward = chosen.astype(np.int16), step.reward.astype(np.float32)
     finally:
         env.close()
 
