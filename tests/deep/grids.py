@@ -14,9 +14,11 @@ class Corridor:
     num_actions = 2
     max_active = 1
 
-    def __init__(self, length=6, num_envs=4, limit=20, kind="active", start=0):
+    def __init__(self, length=6, num_envs=4, limit=20, kind="active", start=0, scrambled=False):
         self.length, self.num_envs, self.limit, self.kind, self.begin = length, num_envs, limit, kind, start
         self.num_bits = length
+        # which action goes right in each cell; scrambled, no constant policy gets far
+        self.right = np.random.default_rng(7).integers(2, size=length) if scrambled else np.ones(length, int)
         shape = {"active": (1,), "planes": (1, 1, length), "vector": (length,), "characters": (1, length)}[kind]
         dtype = {"active": np.int16, "planes": np.uint8, "vector": np.float32, "characters": np.uint8}[kind]
         self.observation_spec = {"cell": ArraySpec(shape, np.dtype(dtype), kind, length if kind == "active" else 2)}
@@ -37,7 +39,7 @@ class Corridor:
         return self._observe(self.cell), self.cell[:, None].copy()
 
     def step(self, actions):
-        self.cell = np.clip(self.cell + np.where(np.asarray(actions) == 1, 1, -1), 0, self.length - 1)
+        self.cell = np.clip(self.cell + np.where(np.asarray(actions) == self.right[self.cell], 1, -1), 0, self.length - 1)
         self.time += 1
         terminated = self.cell == self.length - 1
         truncated = (self.time >= self.limit) & ~terminated
