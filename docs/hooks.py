@@ -12,7 +12,7 @@ from mkdocs.structure.files import File
 
 ROOT = Path(__file__).parents[1]
 SHOWN = {".md", ".png", ".csv", ".html", ".svg", ".gif"}
-LATER = ("inspector.md", "controllability.md", "deviations-deep.md", "scaling.md")
+LATER = ("inspector.md", "controllability.md", "scaling.md")
 """Pages of docs/ that stand before the questions as soon as they exist."""
 
 

@@ -179,7 +179,7 @@ class Actor:
         n = len(self.goal)
         explore = self.rng.random(n) < self.epsilon
         action = self.rng.integers(self.network.num_actions, size=n)
-        if act_randomly:
+        if act_randomly:  # DEVIATION(D18): before the first update; an untrained network stands still
             return action
         q = self.network.q_each(z, torch.from_numpy(self.members).unsqueeze(1))[:, 0]  # [N, A]
         return np.where(explore, action, q.argmax(-1).numpy())

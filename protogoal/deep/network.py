@@ -107,8 +107,8 @@ class GoalFactors(nn.Module):
     """φ(g) [..., d] of the bilinear join, for goals [..., L].
 
     # DEVIATION(D14): the paper gives the goal its own CNN or MLP. Here a single bit has a free vector, and so has the task;
-    # only a conjunction goes through an MLP, beside the mean of its bits' vectors. Fitting the exact values of `medium`, an
-    # MLP for every goal needed about four times the updates for the same error.
+    # only a conjunction goes through an MLP, beside the mean of its bits' vectors. Fitted to the exact values of `medium`,
+    # the error after 2,000 updates was 0.033 instead of 0.051 (one run each).
     """
 
     def __init__(self, num_bits: int, settings: NetworkSettings):

@@ -25,7 +25,10 @@ PER_SEGMENT = frozenset({"previous_action", "previous_reward", "core"})
 
 @dataclass(frozen=True)
 class Segments:
-    """N segments of T transitions (burn-in included), T+1 states."""
+    """N segments of T transitions (burn-in included), T+1 states.
+
+    # DEVIATION(D16): the paper's trajectories end with the pursuit; these are windows of fixed length.
+    """
 
     observation: Observation  # name → [T+1, N, …]
     is_first: Array  # bool [T+1, N]: this state starts an episode
@@ -56,6 +59,7 @@ class Segments:
         Where a time limit cut the episode, the next state stored is another episode's first: there is nothing to
         bootstrap from, so that one transition is not learned. The one before it bootstraps from the state in between.
         """
+        # DEVIATION(D17): the transition that a time limit cuts is not learned, as its successor is not stored.
         return ~self.truncated
 
     def arrays(self) -> dict[str, Array]:
