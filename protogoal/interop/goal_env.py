@@ -232,7 +232,8 @@ class ProtoGoalEnv(gymnasium.Env[dict[str, Any], Any]):
             return TASK
         table, offered = self.evaluator.table, self.evaluator.goal_set
         single = np.flatnonzero(self._bits)
-        single = single[is_plausible(self.evaluator.verdict[single])] if offered.version else single
+        if offered.version and self.evaluator.settings.prune:
+            single = single[is_plausible(self.evaluator.verdict[single])]
         joint = (offered.members >= 0).sum(1) > 1
         joint[joint] = attained_by(self._bits[None], offered.members[joint])[0]
         goals = np.concatenate([single, offered.ids[joint]])
