@@ -1,0 +1,33 @@
+"""Deep Sea, two arms: curiosity finds, and returns to, a treasure that ε-greedy exploration hardly ever sees."""
+
+import dataclasses
+
+import pytest
+
+from protogoal.presets import PRESETS
+from protogoal.record.store import Store
+from protogoal.run.local import LocalSession
+
+pytestmark = pytest.mark.learning
+SEEDS = range(2)
+
+
+def wins(preset, seed, folder, steps=40_000, size=12, **agent57):
+    """Treasures found while training, and by the evaluator at the end, of 20 episodes."""
+    config = PRESETS[preset]
+    config = dataclasses.replace(
+        config, seed=seed, steps=steps, threads=1, env=dataclasses.replace(config.env, size=size),
+        agent57=dataclasses.replace(config.agent57, **agent57),
+        evaluation=dataclasses.replace(config.evaluation, every=steps, final_episodes=20))
+    session = LocalSession(config)
+    with Store.create(folder / f"{preset}-{seed}.db") as store:
+        for _ in session.train(store):
+            pass
+    return session.log._wins, session.evaluate(20, seed=1)
+
+
+def test_agent57_solves_deep_sea_and_r2d2_does_not(tmp_path):
+    curious = [wins("deep-sea-agent57", seed, tmp_path) for seed in SEEDS]
+    greedy = [wins("deep-sea-r2d2", seed, tmp_path) for seed in SEEDS]
+    assert all(found >= 50 and played == 20 for found, played in curious), curious
+    assert all(found <= 5 and played == 0 for found, played in greedy), greedy
