@@ -44,7 +44,7 @@ def experiment(name: str) -> Experiment:
 
 def redraw(results: Path) -> list[str]:
     """Draw the figures of every experiment that has a folder under `results` again; returns their names."""
-    found = [name for name in EXPERIMENTS if (results / name).is_dir()]
+    found = [name for name in EXPERIMENTS if any((results / name).rglob("*.csv"))]
     if not found:
         raise ValueError(f"no results to draw under {results}; expected folders named {', '.join(EXPERIMENTS)}")
     for name in found:
