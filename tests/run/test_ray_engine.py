@@ -21,10 +21,10 @@ from protogoal.run.local import LocalSession  # noqa: E402
 from protogoal.run.ray.session import RaySession  # noqa: E402
 from protogoal.run.ray.worker import Acting  # noqa: E402
 
-PATIENCE = 300.0  # seconds for anything that is waited for
+PATIENCE = 600.0  # seconds for anything that is waited for
 CPUS = {f"{role}_cpus": 0.25 for role in ("worker", "learner", "shard", "pge", "evaluator")}
 LOCKSTEP = RaySettings(workers=1, synchronous=True, prefetch=0, **CPUS)
-FREE = RaySettings(workers=2, shards=2, backup_seconds=0.2, answer_seconds=120.0, updates_per_call=4, **CPUS)
+FREE = RaySettings(workers=2, shards=2, backup_seconds=0.2, answer_seconds=300.0, updates_per_call=4, **CPUS)
 
 
 @pytest.fixture(scope="module")
