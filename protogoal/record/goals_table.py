@@ -48,15 +48,19 @@ def goals_table(run_dir: Path, why: str | None = None, as_json: bool = False) ->
     return None
 
 
+WIDE = 104  # columns of a terminal that has room for all
+
+
 def _show(rows: list[Record], total: int, verdicts: Counter[int], facts: RunFacts) -> None:
     console = Console()
     table = Table(title=f"Goals of {facts.label} at step {facts.step:,}", title_justify="left", expand=False)
-    table.add_column("id", justify="right", style="dim")
+    table.add_column("id", justify="right", style="dim", no_wrap=True)
     table.add_column("goal", overflow="fold", min_width=16)
+    wide = console.width >= WIDE  # a narrow terminal shows what matters most, and the names whole
     for heading in ("count", "success", "V_seek", "V_avoid"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
-    for heading in ("margin", "bucket", "age"):
+    for heading in ("margin", "bucket", "age") if wide else ():
         table.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
         style = _STYLE[row["verdict"]]
@@ -65,8 +69,8 @@ def _show(rows: list[Record], total: int, verdicts: Counter[int], facts: RunFact
             str(row["id"]), Text(words.printable(row["name"]) + star),
             words.whole(row["count"]), words.percent(words.success_of(row)),
             words.decimal(row["seek_max"]), words.decimal(row["avoid_mean"]),
-            Text(words.verdict_words(row["verdict"]), style=style), words.signed(row["margin"]),
-            words.bucket_words(row["bucket"]), words.short(row["age"]))
+            Text(words.verdict_words(row["verdict"]), style=style),
+            *((words.signed(row["margin"]), words.bucket_words(row["bucket"]), words.short(row["age"])) if wide else ()))
     console.print(table)
     counts = ", ".join(f"{verdicts[v]:,} {words.VERDICTS[v]}" for v in sorted(words.VERDICTS, reverse=True) if verdicts[v])
     more = f"The {len(rows):,} most counted of {total:,} goals" if total > len(rows) else f"{total:,} goals"
