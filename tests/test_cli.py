@@ -44,7 +44,7 @@ def test_goals_and_why_speak_in_words(taxi_run, capsys):
     assert main(["goals", str(taxi_run), "--why", "destination R"]) == 0
     assert "destination R" in capsys.readouterr().out
     assert main(["goals", str(taxi_run), "--json"]) == 0
-    assert len(json.loads(capsys.readouterr().out)) == 34
+    assert len(json.loads(capsys.readouterr().out)["goals"]) == 34
 
 
 def test_watch_writes_a_gif_for_the_task_and_for_a_goal(taxi_run, tmp_path, capsys):

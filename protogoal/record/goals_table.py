@@ -57,7 +57,7 @@ def _show(rows: list[Record], total: int, verdicts: Counter[int], facts: RunFact
     table.add_column("id", justify="right", style="dim", no_wrap=True)
     table.add_column("goal", overflow="fold", min_width=16)
     wide = console.width >= WIDE  # a narrow terminal shows what matters most, and the names whole
-    for heading in ("count", "success", "V_seek", "V_avoid"):
+    for heading in ("count", "success", "V_seek", "V_avoid") if wide else ("count", "success"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
     for heading in ("margin", "bucket", "age") if wide else ():
@@ -68,7 +68,7 @@ def _show(rows: list[Record], total: int, verdicts: Counter[int], facts: RunFact
         table.add_row(
             str(row["id"]), Text(words.printable(row["name"]) + star),
             words.whole(row["count"]), words.percent(words.success_of(row)),
-            words.decimal(row["seek_max"]), words.decimal(row["avoid_mean"]),
+            *((words.decimal(row["seek_max"]), words.decimal(row["avoid_mean"])) if wide else ()),
             Text(words.verdict_words(row["verdict"]), style=style),
             *((words.signed(row["margin"]), words.bucket_words(row["bucket"]), words.short(row["age"])) if wide else ()))
     console.print(table)
