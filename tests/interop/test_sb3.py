@@ -80,13 +80,12 @@ def test_several_environments_of_one_model_share_an_evaluator(example):
 
 
 @pytest.mark.learning
-def test_hindsight_on_proto_goals_learns_what_plain_dqn_does_not(example):
-    cells = range(25)
-    for seed in range(2):
-        results = {}
-        for replay in (HerReplayBuffer, None):
-            model = example.make_model(example.make_env(seed), seed, replay)
-            model.learn(14_000)
-            results[replay] = example.success(model, example.make_env(1), cells, episodes=2)
-        assert results[HerReplayBuffer] > 0.6
-        assert results[None] < 0.35
+@pytest.mark.parametrize("seed", [0, 1])
+def test_hindsight_on_proto_goals_learns_what_plain_dqn_does_not(example, seed):
+    reached = {}
+    for replay in (HerReplayBuffer, None):
+        model = example.make_model(example.make_env(seed), seed, replay)
+        model.learn(10_000)
+        reached[replay] = example.success(model, example.make_env(1), range(25), episodes=2)
+    assert reached[HerReplayBuffer] > 0.55  # 0.70–0.88 over three seeds
+    assert reached[None] < 0.4  # 0.06–0.24
