@@ -158,7 +158,7 @@ def test_the_slider_goes_back_in_time(page):
     expect(words).to_have_text("after step 50,000 (refresh 25 of 25, now)")
     expect(page.locator("#picture-columns .heatmaplayer image").first).to_be_attached()
 
-    plausible = "document.querySelector('#picture-columns .js-plotly-plot').data[0].z.flat().filter(v => v === 4).length"
+    plausible = "document.getElementById('cells-0').data[0].z.flat().filter(v => v === 4).length"
     now = page.evaluate(plausible)
     slider.focus()
     for _ in range(22):
@@ -167,6 +167,12 @@ def test_the_slider_goes_back_in_time(page):
     eventually(page, f"now => {plausible} < now", now)
     page.keyboard.press("End")
     expect(words).to_have_text("after step 50,000 (refresh 25 of 25, now)")
+
+
+def test_a_click_on_a_cell_opens_its_goal(page):
+    open_tab(page, "Pictures")
+    page.locator("#cells-0 .nsewdrag").first.click()  # its middle: row 4 of 9, column 5 of 11
+    expect(page.locator("#goal-detail h2")).to_have_text("baba at (4,5)")
 
 
 def test_words_are_listed_by_verdict_and_open_their_goal(page):

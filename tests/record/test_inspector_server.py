@@ -13,6 +13,7 @@ import pytest
 
 from protogoal.record.inspector import inspect
 from protogoal.record.inspector.runs import Runs
+from protogoal.record.run_facts import run_facts
 from protogoal.record.store import StoreReader
 
 serving = pytest.importorskip("protogoal.record.inspector.serve", reason="the inspector needs the extra `inspect`")
@@ -101,6 +102,18 @@ def test_a_callback_cannot_name_another_run(runs):
     ("192.168.1.5", False), ("example.org", False), ("::", False), ("localhost.example.org", False)])
 def test_loopback_is_known_by_its_number(host, expected):
     assert serving.is_loopback(host) is expected
+
+
+def test_a_run_whose_writer_was_killed_is_shown(tmp_path):
+    code = ("import os, sys; from pathlib import Path; from protogoal.record.store import Store; "
+            "run = Store.create(Path(sys.argv[1]) / 'run.db'); run.metrics(7, {'loss': 1.0}); run.flush(); "
+            "run.metrics(8, {'loss': 1.0}); os.kill(os.getpid(), 9)")
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
+    assert done.returncode == -signal.SIGKILL
+    listed = Runs([tmp_path])
+    assert listed.pulse() == [1]
+    with listed.open(0) as reader:
+        assert run_facts(reader).step == 7
 
 
 def test_what_is_no_run_is_one_line(tmp_path, runs):

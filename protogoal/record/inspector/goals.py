@@ -10,7 +10,7 @@ from dash.exceptions import PreventUpdate
 from protogoal.record import queries, words
 from protogoal.record.goal_page import GoalFilter, goal_page
 from protogoal.record.inspector import plots
-from protogoal.record.inspector.layout import COLUMNS, graph
+from protogoal.record.inspector.layout import COLUMNS
 from protogoal.record.inspector.overview import trouble
 from protogoal.record.inspector.runs import Runs
 from protogoal.record.palette import theme
@@ -78,26 +78,27 @@ def register(app: Dash, runs: Runs) -> None:
     @app.callback(
         Output("chosen-goal", "data"), Output("tab", "value"), Output("goals-run", "value"),
         Input({"type": "goal", "run": ALL, "goal": ALL, "place": ALL}, "n_clicks"),
-        Input({"type": "cells", "run": ALL}, "clickData"), State("tab", "value"), State("goals-run", "value"),
+        Input("cell-click", "data"), State("tab", "value"), State("goals-run", "value"),
         prevent_initial_call=True)
-    def choose_goal(_: list[int | None], __: list[Any], tab: str, run: int) -> Any:
+    def choose_goal(_: list[int | None], cell: dict[str, int] | None, tab: str, run: int) -> Any:
         """A click on a goal anywhere opens it in the table's part; buttons that are merely drawn anew say nothing."""
-        source, value = ctx.triggered_id, ctx.triggered[0]["value"]
-        if not value or not isinstance(source, dict):
+        source = cell if ctx.triggered_id == "cell-click" else ctx.triggered_id
+        if not ctx.triggered[0]["value"] or source is None:
             raise PreventUpdate
-        where = run if source["run"] < 0 else int(source["run"])
-        goal = int(source["goal"]) if source["type"] == "goal" else int(value["points"][0].get("customdata", -1))
+        where, goal = run if source["run"] < 0 else int(source["run"]), int(source["goal"])
         if goal < 0:
             raise PreventUpdate
         return [where, goal], no_update if tab == "goals" else "goals", no_update if where == run else where
 
-    @app.callback(Output("goal-detail", "children"), Input("chosen-goal", "data"), Input("pulse", "data"),
+    @app.callback(Output("goal-story", "children"), Output("goal-more", "children"), Output("history-figure", "data"),
+                  Output("history-box", "hidden"), Input("chosen-goal", "data"), Input("pulse", "data"),
                   Input("goals-run", "value"), Input("theme", "data"), Input("tab", "value"))
     def show_goal(chosen: list[int] | None, _: list[int], run: int, theme_name: str, tab: str) -> Any:
         if tab != "goals":
             raise PreventUpdate
         if not chosen or chosen[0] != run:
-            return html.P("Open a goal of the table to see its history, and why it was kept or pruned.", className="empty")
+            hint = html.P("Open a goal of the table to see its history, and why it was kept or pruned.", className="empty")
+            return hint, [], None, True
         try:
             with runs.open(run) as reader:
                 facts = run_facts(reader, runs.labels[run])
@@ -105,24 +106,28 @@ def register(app: Dash, runs: Runs) -> None:
                 pursuits = queries.goal_pursuits(reader, chosen[1], 20)
                 clips = queries.goal_clips(reader, chosen[1], CLIPS)
         except ValueError as error:
-            return trouble(runs.labels[run], error)
-        look = theme(theme_name)
-        parts: list[Any] = [html.H2(goal["name"]), html.Small(f"goal {goal['id']} · {goal['kind']}"),
-                 html.Div([html.P(sentence) for sentence in words.why(goal, facts, history)], className="why")]
+            return trouble(runs.labels[run], error), [], None, True
+        story: list[Any] = [html.H2(goal["name"]), html.Small(f"goal {goal['id']} · {goal['kind']}"),
+                            html.Div([html.P(sentence) for sentence in words.why(goal, facts, history)], className="why")]
         for title, links in (("made of", goal["parents"]), ("part of", goal["children"])):
             if links:
                 buttons = [goal_button(name, run, i, title) for i, name in links]
-                parts.append(html.P([html.Small(title), *buttons], className="links"))
-        if history["step"].size:
-            parts.append(graph("history", 400, figure=plots.history(history, facts, look)))
-        if pursuits:
-            marks = [html.Span("✓" if p["success"] else "✕", className="won" if p["success"] else "failed",
-                               title=f"step {p['step']:,}: {'won' if p['success'] else 'failed'} after {p['length']} steps")
-                     for p in reversed(pursuits)]
-            parts.append(html.P([html.Small("last pursuits, oldest first "), *marks], className="marks"))
-        if clips:
-            parts.append(html.Div([clip_card(run, clip) for clip in clips], className="cards"))
-        return parts
+                story.append(html.P([html.Small(title), *buttons], className="links"))
+        drawn = plots.history(history, facts, theme(theme_name)) if history["step"].size else None
+        return story, _more(run, pursuits, clips), drawn, drawn is None
+
+
+def _more(run: int, pursuits: list[Record], clips: list[Record]) -> list[Any]:
+    """Below a goal's history: how its last pursuits ended, and clips of some."""
+    parts: list[Any] = []
+    if pursuits:
+        marks = [html.Span("✓" if p["success"] else "✕", className="won" if p["success"] else "failed",
+                           title=f"step {p['step']:,}: {'won' if p['success'] else 'failed'} after {p['length']} steps")
+                 for p in reversed(pursuits)]
+        parts.append(html.P([html.Small("last pursuits, oldest first "), *marks], className="marks"))
+    if clips:
+        parts.append(html.Div([clip_card(run, clip) for clip in clips], className="cards"))
+    return parts
 
 
 def goal_button(name: str, run: int, goal: int, place: str) -> html.Button:

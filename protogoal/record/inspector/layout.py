@@ -32,7 +32,7 @@ def page() -> str:
     """The HTML around the page; the theme is set before anything is drawn."""
     return """<!DOCTYPE html>
 <html lang="en">
-<head>{%metas%}<title>{%title%}</title>{%favicon%}{%css%}</head>
+<head>{%metas%}<title>{%title%}</title>{%favicon%}{%css%}<script defer src="/plotly.js"></script></head>
 <body>{%app_entry%}<footer>{%config%}{%scripts%}{%renderer%}</footer></body>
 </html>"""
 
@@ -53,26 +53,36 @@ def layout(runs: Runs) -> html.Div:
             ], className="controls"),
         ]),
         html.Main([
-            html.Section(_overview(), id="overview", className="part"),
+            html.Section(_overview(runs), id="overview", className="part"),
             html.Section(_goals(options, alone), id="goals", className="part"),
-            html.Section(_pictures(), id="pictures", className="part"),
+            html.Section(_pictures(runs), id="pictures", className="part"),
             html.Section(_behaviour(), id="behaviour", className="part"),
         ]),
         dcc.Interval(id="poll", interval=POLL_MILLISECONDS),
         dcc.Interval(id="play-timer", interval=350, disabled=True),
         dcc.Store(id="pulse"), dcc.Store(id="theme"), dcc.Store(id="chosen-goal"),
-        dcc.Store(id="sort", data=["count", True]), dcc.Store(id="page", data=0),
+        dcc.Store(id="cell-click"), dcc.Store(id="sort", data=["count", True]), dcc.Store(id="page", data=0),
     ])
 
 
-def graph(element_id: Any, height: int | None = 300, **more: Any) -> dcc.Graph:
-    """A figure with the page's settings. None is on the page before there is something to draw: plotly is not quick."""
+def figure(element_id: str, height: int | None = 300) -> html.Div:
+    """A place for a figure: what is put into the store beside it, page.js draws.
+
+    Not Dash's own graph: that draws an empty figure first, and all anew when it is moved, and plotly is not quick.
+    """
     style = {"height": f"{height}px"} if height else {}
-    config: Any = {"displaylogo": False, "responsive": True, "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"]}
-    return dcc.Graph(id=element_id, style=style, config=config, **more)
+    return html.Div([html.Div(id=element_id, style=style, className="plot"), dcc.Store(id=f"{element_id}-figure")])
 
 
-def _overview() -> list[Any]:
+def figures(runs: Runs) -> list[str]:
+    """The ids of all figures of the page."""
+    each = [f"{kind}-{index}" for kind in ("funnel", "cells") for index in range(len(runs))]
+    return ["success", "metric-curve", "history", *each]
+
+
+def _overview(runs: Runs) -> list[Any]:
+    funnels = [html.Figure([html.Figcaption("Goals by stage" + (f", {label}" if len(runs) > 1 else "")), figure(f"funnel-{index}")],
+                           id=f"funnel-box-{index}", hidden=True) for index, label in enumerate(runs.labels)]
     return [
         html.Div(id="tiles"),
         html.Div([
@@ -81,15 +91,14 @@ def _overview() -> list[Any]:
                            className="chips", inline=True),
         ], className="controls"),
         html.Div([
-            html.Figure([html.Figcaption("Success of the evaluator, with its 95 % interval"),
-                         html.Div(id="success-box", className="box")]),
-            html.Div(id="funnels", className="columns"),
+            html.Figure([html.Figcaption("Success of the evaluator, with its 95 % interval"), figure("success")]),
+            html.Div(funnels, className="columns"),
         ], id="curves", className="columns"),
         html.Div([
             html.Figure([
                 html.Div([html.Label("Any other number", htmlFor="metric"),
                           dcc.Dropdown(id="metric", clearable=False, className="metric")], className="controls"),
-                html.Div(id="metric-box", className="box small")]),
+                figure("metric-curve", 240)]),
             html.Div([html.H2("Events"), html.Div(id="events")], className="panel"),
         ], className="columns"),
     ]
@@ -118,12 +127,16 @@ def _goals(options: list[dict[str, Any]], alone: str) -> list[Any]:
                 html.Div(html.Table([html.Thead(html.Tr(head)), html.Tbody(id="goal-rows")], id="goal-table"),
                          className="scroll", tabIndex="0"),
             ], className="table"),
-            html.Div(id="goal-detail", className="panel detail"),
+            html.Div([html.Div(id="goal-story"), html.Div(figure("history", 400), id="history-box", hidden=True),
+                      html.Div(id="goal-more")], id="goal-detail", className="panel detail"),
         ], className="columns wide-left"),
     ]
 
 
-def _pictures() -> list[Any]:
+def _pictures(runs: Runs) -> list[Any]:
+    heads = [[html.H2(label)] if len(runs) > 1 else [] for label in runs.labels]
+    columns = [html.Div([*head, figure(f"cells-{index}", None), html.Div(id=f"lists-{index}")],
+                        id=f"picture-{index}", className="panel", hidden=True) for index, head in enumerate(heads)]
     measures = [{"label": measure.label, "value": key} for key, measure in MEASURES.items()]
     return [
         html.Div([
@@ -138,7 +151,7 @@ def _pictures() -> list[Any]:
                                 allow_direct_input=False), className="slider"),
             html.Span(id="time-words", role="status"),
         ], className="controls time"),
-        html.Div(id="picture-columns", className="columns"),
+        html.Div(columns, id="picture-columns", className="columns"),
     ]
 
 

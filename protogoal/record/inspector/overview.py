@@ -13,7 +13,7 @@ from dash.exceptions import PreventUpdate
 
 from protogoal.record import queries, words
 from protogoal.record.inspector import plots
-from protogoal.record.inspector.layout import graph
+from protogoal.record.inspector.layout import figures
 from protogoal.record.inspector.runs import Runs
 from protogoal.record.palette import theme
 from protogoal.record.run_facts import RunFacts, run_facts
@@ -31,9 +31,14 @@ def register(app: Dash, runs: Runs) -> None:
         now = runs.pulse()
         return no_update if now == before else now
 
+    for element in figures(runs):
+        app.clientside_callback(ClientsideFunction("page", "draw"), Input(f"{element}-figure", "data"), State(element, "id"))
+    every = range(len(runs))
+
     @app.callback(
-        Output("tiles", "children"), Output("success-box", "children"), Output("funnels", "children"), Output("events", "children"),
-        Output("metric", "options"), Output("curves", "className"), Input("pulse", "data"), Input("runs", "value"),
+        Output("tiles", "children"), Output("success-figure", "data"), Output("events", "children"), Output("metric", "options"),
+        Output("curves", "className"), *(Output(f"funnel-{index}-figure", "data") for index in every),
+        *(Output(f"funnel-box-{index}", "hidden") for index in every), Input("pulse", "data"), Input("runs", "value"),
         Input("x", "value"), Input("theme", "data"), Input("tab", "value"))
     def show_overview(_: list[int], chosen: list[int], x: str, theme_name: str, tab: str) -> Any:
         if tab != "overview":
@@ -41,9 +46,9 @@ def register(app: Dash, runs: Runs) -> None:
         look = theme(theme_name)
         tiles: list[Any] = []
         curves: list[plots.Named] = []
-        funnels: list[Any] = []
         events: list[Any] = []
         names: list[str] = []
+        funnels: list[Any] = [None] * len(runs)
         for index in sorted(chosen or []):
             label = runs.labels[index]
             try:
@@ -58,16 +63,14 @@ def register(app: Dash, runs: Runs) -> None:
             tiles.append(_tiles(facts, look.run(index)))
             curves.append((label, look.run(index), curve))
             if stages["step"].size:
-                caption = "Goals by stage" + (f", {label}" if len(chosen) > 1 else "")
-                drawn = graph({"type": "funnel", "run": index}, figure=plots.funnel(stages, x, look))
-                funnels.append(html.Figure([html.Figcaption(caption), drawn], key=str(index)))
+                funnels[index] = plots.funnel(stages, x, look)
             events += [_event(event, label if len(chosen) > 1 else "") for event in told]
         if not chosen:
             tiles.append(html.P("Choose a run above.", className="empty"))
         side_by_side = "columns" if len(chosen or []) < 2 else "columns stacked"
         told_or_nothing = events or html.P("Nothing yet.", className="empty")
-        drawn = graph("success", figure=plots.success(curves, x, look))
-        return tiles, drawn, funnels, told_or_nothing, names, side_by_side
+        hidden = [funnel is None for funnel in funnels]
+        return tiles, plots.success(curves, x, look), told_or_nothing, names, side_by_side, *funnels, *hidden
 
     @app.callback(Output("metric", "value"), Input("metric", "options"), State("metric", "value"))
     def choose_metric(names: list[str] | None, before: str | None) -> Any:
@@ -75,7 +78,7 @@ def register(app: Dash, runs: Runs) -> None:
             return no_update
         return next((name for name in ("loss", "return", "speed") if name in names), names[0])
 
-    @app.callback(Output("metric-box", "children"), Input("pulse", "data"), Input("runs", "value"), Input("metric", "value"),
+    @app.callback(Output("metric-curve-figure", "data"), Input("pulse", "data"), Input("runs", "value"), Input("metric", "value"),
                   Input("x", "value"), Input("theme", "data"), State("tab", "value"))
     def show_metric(_: list[int], chosen: list[int], name: str | None, x: str, theme_name: str, tab: str) -> Any:
         if tab != "overview" or name is None:
@@ -87,7 +90,7 @@ def register(app: Dash, runs: Runs) -> None:
                     curves.append((runs.labels[index], look.run(index), queries.metric_curve(reader, name)))
             except ValueError:
                 continue  # the tiles say so
-        return graph("metric-figure", 240, figure=plots.metric(curves, name, x, look))
+        return plots.metric(curves, name, x, look)
 
 
 def trouble(label: str, error: ValueError) -> html.Div:

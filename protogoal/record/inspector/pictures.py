@@ -15,7 +15,6 @@ from dash.exceptions import PreventUpdate
 from protogoal.record import queries, words
 from protogoal.record.inspector import plots
 from protogoal.record.inspector.goals import goal_button
-from protogoal.record.inspector.layout import graph
 from protogoal.record.inspector.overview import trouble
 from protogoal.record.inspector.runs import Runs
 from protogoal.record.measures import MEASURES, Measure
@@ -49,10 +48,15 @@ def register(app: Dash, runs: Runs) -> None:
         Output("play", "children"), Input("play", "n_clicks"), Input("play-timer", "n_intervals"), State("time", "value"),
         State("time", "max"), State("play-timer", "disabled"), prevent_initial_call=True)
 
-    @app.callback(Output("picture-columns", "children"), Output("legend", "children"), Output("time-words", "children"),
-                  Input("time", "value"),
-                  Input("time", "max"), Input("pulse", "data"), Input("measure", "value"), Input("picture-kinds", "value"),
-                  Input("theme", "data"), State("runs", "value"), State("tab", "value"))
+    every = range(len(runs))
+
+    @app.callback(*(Output(f"cells-{index}-figure", "data") for index in every),
+                  *(Output(f"lists-{index}", "children") for index in every),
+                  *(Output(f"picture-{index}", "hidden") for index in every),
+                  *(Output(f"picture-{index}", "className") for index in every), Output("legend", "children"),
+                  Output("time-words", "children"), Input("time", "value"), Input("time", "max"), Input("pulse", "data"),
+                  Input("measure", "value"), Input("picture-kinds", "value"), Input("theme", "data"), State("runs", "value"),
+                  State("tab", "value"))
     def show_pictures(value: int, end: int, _: list[int], measure_key: str, kinds: list[str] | None, theme_name: str,
                       chosen: list[int], tab: str) -> Any:
         if tab != "pictures":
@@ -60,22 +64,27 @@ def register(app: Dash, runs: Runs) -> None:
         steps, measure, look = _longest(runs, chosen), MEASURES[measure_key], theme(theme_name)
         now = value is None or value >= end or not len(steps)
         step = None if now else int(steps[min(int(value), len(steps) - 1)])
-        columns, with_goals = [], _with_goals(runs, chosen)
-        for index in sorted(chosen or []):
-            label = runs.labels[index]
+        with_goals = _with_goals(runs, chosen)
+        figures: list[Any] = [None for _ in every]
+        lists: list[Any] = [[] for _ in every]
+        for index in chosen or []:
             try:
                 with runs.open(index) as reader:
-                    drawn = _column(reader, index, max(1, len(with_goals)), measure, kinds, step, look)
+                    figures[index], lists[index] = _column(reader, index, max(1, len(with_goals)), measure, kinds, step, look)
             except ValueError as error:
-                drawn = [trouble(label, error)]
-            head = [html.H2(label)] if len(runs) > 1 else []
-            wide = "panel" if index in with_goals else "panel narrow"
-            columns.append(html.Div([*head, *drawn], className=wide, key=str(index)))
-        if not len(steps):
-            return columns, _legend(measure), "no refresh yet"
-        shown = int(steps[-1]) if step is None else step
-        many = f"refresh {len(steps) if step is None else int(value) + 1:,} of {len(steps):,}"
-        return columns, _legend(measure), f"after step {shown:,} ({many}{', now' if step is None else ''})"
+                lists[index] = trouble(runs.labels[index], error)
+        hidden = [index not in (chosen or []) for index in every]
+        # A run without goals gets little room, and no more height than its words need.
+        widths = ["panel" if index in with_goals else "panel narrow" for index in every]
+        return *figures, *lists, *hidden, *widths, _legend(measure), _time_words(steps, step, value)
+
+
+def _time_words(steps: Any, step: int | None, value: int | None) -> str:
+    if not len(steps):
+        return "no refresh yet"
+    if step is None:
+        return f"after step {int(steps[-1]):,} (refresh {len(steps):,} of {len(steps):,}, now)"
+    return f"after step {step:,} (refresh {int(value or 0) + 1:,} of {len(steps):,})"
 
 
 def _longest(runs: Runs, chosen: list[int] | None) -> Any:
@@ -110,8 +119,8 @@ def _legend(measure: Measure) -> list[Any]:
 
 
 def _column(reader: StoreReader, index: int, num_runs: int, measure: Measure, kinds: list[str] | None, step: int | None,
-            look: Theme) -> list[Any]:
-    """One run: its maps in one figure, then its lists."""
+            look: Theme) -> tuple[plots.Figure | None, list[Any]]:
+    """One run: its maps in one figure, and its lists."""
     maps: list[tuple[str, Curve]] = []
     lists: list[Any] = []
     cells, left_out = 0, []
@@ -129,14 +138,12 @@ def _column(reader: StoreReader, index: int, num_runs: int, measure: Measure, ki
             maps.append((name, {key: column[placed] for key, column in goals.items()}))
         if not placed.all():
             lists.append(_listed(name, {key: column[~placed] for key, column in goals.items()}, measure, index))
-    drawn: list[Any] = []
-    if maps:
-        width = PAGE_WIDTH // num_runs - 24
-        columns = min(len(maps), 4 if num_runs == 1 else 2)
-        drawn.append(graph({"type": "cells", "run": index}, None, figure=plots.cell_maps(maps, measure, look, columns, width)))
     if left_out:
-        drawn.append(html.P(f"{len(left_out)} more kinds: choose them above.", className="empty"))
-    return [*drawn, *lists] or [html.P("This run has no goals.", className="empty")]
+        lists.insert(0, html.P(f"{len(left_out)} more kinds: choose them above.", className="empty"))
+    if not maps:
+        return None, lists or [html.P("This run has no goals.", className="empty")]
+    columns = min(len(maps), 4 if num_runs == 1 else 2)
+    return plots.cell_maps(maps, measure, look, columns, PAGE_WIDTH // num_runs - 24), lists
 
 
 def _listed(kind: str, goals: Curve, measure: Measure, run: int) -> html.Div:

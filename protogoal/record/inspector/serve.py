@@ -12,6 +12,7 @@ import inspect as introspection
 import logging
 import secrets
 import socket
+from importlib import resources
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,7 @@ def make_app(run_dirs: list[Path], token: str | None = None) -> Dash:
     for part in (overview, goals, pictures, behaviour):
         part.register(app, runs)
     _add_clips(app.server, runs)
+    _add_plotly(app.server)
     _guard(app, token)
     return app
 
@@ -110,6 +112,17 @@ def _guard(app: Dash, token: str | None) -> None:
         answer.headers["Content-Security-Policy"] = policy
         answer.headers["X-Content-Type-Options"] = "nosniff"
         answer.headers["Referrer-Policy"] = "no-referrer"
+        return answer
+
+
+def _add_plotly(server: flask.Flask) -> None:
+    """plotly.js as the Python package carries it, under an address of its own: the page asks for it at once."""
+    source = (resources.files("plotly") / "package_data" / "plotly.min.js").read_bytes()
+
+    @server.route("/plotly.js")
+    def plotly_script() -> flask.Response:
+        answer = flask.Response(source, mimetype="text/javascript")
+        answer.headers["Cache-Control"] = "private, max-age=3600"
         return answer
 
 

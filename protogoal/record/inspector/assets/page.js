@@ -1,7 +1,10 @@
-// What happens in the browser alone: the theme, the tabs, and playing the slider.
+// What happens in the browser alone: drawing figures, the theme, the tabs, and playing the slider.
 (function () {
   const KEY = "protogoal-theme";
+  const CONFIG = { displaylogo: false, responsive: true, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"] };
+  const waiting = {}; // figures that came before plotly did, or for a part that is not shown: id → figure
   let shown = null;
+
   function remembered() {
     try { return localStorage.getItem(KEY); } catch (error) { return null; }
   }
@@ -10,8 +13,34 @@
   }
   document.documentElement.dataset.theme = current();
 
+  function drawWaiting() {
+    for (const id of Object.keys(waiting)) {
+      const place = document.getElementById(id), figure = waiting[id];
+      if (!place) continue;
+      if (!figure) {
+        delete waiting[id];
+        if (place.data) window.Plotly.purge(place);
+      } else if (window.Plotly && place.offsetParent !== null) {
+        delete waiting[id];
+        const isNew = !place.data;
+        window.Plotly.react(place, figure.data, figure.layout, CONFIG);
+        if (isNew && id.startsWith("cells-")) place.on("plotly_click", (event) => openCell(id, event));
+      }
+    }
+    if (Object.keys(waiting).length && !window.Plotly) setTimeout(drawWaiting, 30);
+  }
+  function openCell(id, event) {
+    const run = Number(id.slice("cells-".length)), goal = event.points[0].customdata;
+    window.dash_clientside.set_props("cell-click", { data: { run: run, goal: goal, time: Date.now() } });
+  }
+  const soon = () => requestAnimationFrame(drawWaiting); // after the page has shown what it shows
+
   window.dash_clientside = Object.assign({}, window.dash_clientside, {
     page: {
+      draw: function (figure, id) {
+        waiting[id] = figure || null;
+        soon();
+      },
       theme: function (clicks) {
         let theme = current();
         if (clicks) {
@@ -22,8 +51,8 @@
         return theme;
       },
       show_tab: function (tab) {
-        // Figures drawn for another width measure again on a resize.
-        if (shown) setTimeout(function () { window.dispatchEvent(new Event("resize")); }, 30);
+        // Figures that were drawn for another width measure again on a resize.
+        if (shown) setTimeout(function () { window.dispatchEvent(new Event("resize")); drawWaiting(); }, 30);
         shown = tab;
         return ["overview", "goals", "pictures", "behaviour"].map(function (part) { return part !== tab; });
       },
