@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack, lu_factor, lu_solve
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+NEAR_SINGULAR = 1e-7  # pivots below this share of a block's largest entry are left to LAPACK
 
 
 class LSPI:
@@ -99,18 +99,22 @@ class LSPI:
         """LSTDQ of the policy that is greedy for `weights` [G, d], goal by goal; [G, d]."""
         policy = _argmax(self._action_values(self.z_next, weights))  # [G, n]
         out = np.empty_like(weights)
-        matrix = np.empty(self.uniform.shape, order="F")
-        left, right = np.empty_like(self.z), np.empty_like(self.z_next)
+        k = self.z.shape[1]
+        blocks = np.empty((self.num_actions, self.num_actions, k, k))
         for g in range(len(weights)):
             go_on = self.alive & ~attained[g]
-            _lstdq_matrix(self.z, self.z_next, self.start, policy[g], go_on, self.gram, self.discount, left, right, matrix)
-            out[g] = _solve(matrix, sign * self.phi[attained[g]].sum(axis=0))
+            out[g] = sign * self.phi[attained[g]].sum(axis=0)
+            right = out[g].copy()
+            _lstdq_blocks(self.z, self.z_next, self.start, policy[g], go_on, self.gram, self.discount, blocks)
+            if not _eliminate(blocks, out[g].reshape(self.num_actions, k)):
+                _lstdq_blocks(self.z, self.z_next, self.start, policy[g], go_on, self.gram, self.discount, blocks)
+                out[g] = _solve(blocks.transpose(0, 2, 1, 3).reshape(self.uniform.shape), right)
         return out
 
 
 def _solve(matrix: Floats, right: Floats) -> Floats:
-    """Solves matrix·x = right; NaN if the matrix is singular. A column-major matrix is overwritten."""
-    _, _, solution, info = lapack.dgesv(matrix, right, overwrite_a=1)
+    """Solves matrix·x = right with full row exchanges; NaN if the matrix is singular."""
+    _, _, solution, info = lapack.dgesv(matrix, right)
     return np.full_like(right, np.nan) if info else np.asarray(solution)
 
 
@@ -147,15 +151,13 @@ def _values(q):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, fastmath=True)
-def _lstdq_matrix(z, z_next, start, policy, go_on, gram, discount, left, right, matrix):  # type: ignore[no-untyped-def]
-    """Fills `matrix` with ΦᵀΦ + ridge·I − γ·Φᵀ·diag(go_on)·Φ'_π, one block for each pair (action, next action).
-
-    `matrix` is column-major, as LAPACK wants it, so blocks are computed transposed; `left`, `right` [n, K] are scratch.
-    """
-    k = z.shape[1]
+def _lstdq_blocks(z, z_next, start, policy, go_on, gram, discount, blocks):  # type: ignore[no-untyped-def]
+    """Fills `blocks` [A, A, K, K] with ΦᵀΦ + ridge·I − γ·Φᵀ·diag(go_on)·Φ'_π, one for each pair (action, next action)."""
+    n, k = z.shape
     num_actions = len(start) - 1
     edge = np.empty(num_actions + 1, np.int64)
     position = np.empty(num_actions, np.int64)
+    left, right = np.empty((n, k)), np.empty((n, k))
     block = np.empty((k, k))
     for a in range(num_actions):
         # Sort the transitions of action a by next action; those that do not go on are left out.
@@ -176,12 +178,92 @@ def _lstdq_matrix(z, z_next, start, policy, go_on, gram, discount, left, right, 
                     right[row, p] = z_next[i, p]
         for b in range(num_actions):
             if edge[b] == edge[b + 1]:
-                block[:] = 0.0
+                blocks[a, b] = 0.0
             else:
-                np.dot(right[edge[b] : edge[b + 1]].T, left[edge[b] : edge[b + 1]], block)
-            for q in range(k):
+                np.dot(left[edge[b] : edge[b + 1]].T, right[edge[b] : edge[b + 1]], block)
+                out = blocks[a, b]
                 for p in range(k):
-                    matrix[a * k + p, b * k + q] = -discount * block[q, p]
-        for q in range(k):
-            for p in range(k):
-                matrix[a * k + p, a * k + q] += gram[a, q, p]
+                    for q in range(k):
+                        out[p, q] = -discount * block[p, q]
+        diagonal, own = blocks[a, a], gram[a]
+        for p in range(k):
+            for q in range(k):
+                diagonal[p, q] += own[p, q]
+
+
+@njit(cache=True, fastmath=True)
+def _eliminate(blocks, x):  # type: ignore[no-untyped-def]
+    """Solves for x [A, K] in place by Gaussian elimination of whole blocks [A, A, K, K], which are overwritten.
+
+    LAPACK's LU spends most of its time in triangular solves, which are slow at this size; inverses of the diagonal blocks and
+    products are not. Rows are exchanged within a block only: False if one is so near to singular that digits might be lost.
+    """
+    num_actions, _, k, _ = blocks.shape
+    inverse, product = np.empty((k, k)), np.empty((k, k))
+    for c in range(num_actions):
+        if not _invert(blocks[c, c], inverse):
+            return False
+        x[c] = np.dot(inverse, x[c])
+        for b in range(c + 1, num_actions):
+            np.dot(inverse, blocks[c, b], product)
+            blocks[c, b] = product
+        for a in range(c + 1, num_actions):
+            for b in range(c + 1, num_actions):
+                np.dot(blocks[a, c], blocks[c, b], product)
+                out = blocks[a, b]
+                for p in range(k):
+                    for q in range(k):
+                        out[p, q] -= product[p, q]
+            x[a] -= np.dot(blocks[a, c], x[c])
+    for c in range(num_actions - 2, -1, -1):
+        for b in range(c + 1, num_actions):
+            x[c] -= np.dot(blocks[c, b], x[b])
+    return True
+
+
+@njit(cache=True, fastmath=True)
+def _invert(block, out):  # type: ignore[no-untyped-def]
+    """out ← block⁻¹ by Gauss–Jordan with row exchanges, four rows at a time; False if the block is near to singular."""
+    k = len(block)
+    row, exchange = np.empty(k), np.empty(k, np.int64)
+    largest = 0.0
+    for i in range(k):
+        for j in range(k):
+            out[i, j] = block[i, j]
+            largest = max(largest, abs(block[i, j]))
+    for c in range(k):
+        pivot, size = c, abs(out[c, c])
+        for i in range(c + 1, k):
+            if abs(out[i, c]) > size:
+                pivot, size = i, abs(out[i, c])
+        if not size > NEAR_SINGULAR * largest:
+            return False
+        exchange[c] = pivot
+        scale = 1.0 / out[pivot, c]
+        for j in range(k):
+            row[j] = out[pivot, j] * scale
+            out[pivot, j] = out[c, j]
+        row[c] = scale
+        i = 0
+        while i + 4 <= k:
+            f0, f1, f2, f3 = out[i, c], out[i + 1, c], out[i + 2, c], out[i + 3, c]
+            out[i, c] = out[i + 1, c] = out[i + 2, c] = out[i + 3, c] = 0.0
+            for j in range(k):
+                out[i, j] -= f0 * row[j]
+                out[i + 1, j] -= f1 * row[j]
+                out[i + 2, j] -= f2 * row[j]
+                out[i + 3, j] -= f3 * row[j]
+            i += 4
+        while i < k:
+            factor = out[i, c]
+            out[i, c] = 0.0
+            for j in range(k):
+                out[i, j] -= factor * row[j]
+            i += 1
+        out[c] = row
+    for c in range(k - 1, -1, -1):  # exchanges of rows are undone as exchanges of columns
+        pivot = exchange[c]
+        if pivot != c:
+            for i in range(k):
+                out[i, c], out[i, pivot] = out[i, pivot], out[i, c]
+    return True
