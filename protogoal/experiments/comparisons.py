@@ -34,7 +34,7 @@ def agent57(steps: int) -> Comparison:
     """The baseline itself, on a probe that needs deep exploration: whole, without each of its parts, and R2D2."""
     preset = "deep-sea-agent57"
     return Comparison(
-        "agent57", "Agent57 verified on Deep Sea, 16×16",
+        "agent57", "Agent57 on Deep Sea, 16×16",
         "Agent57 is its strongest opponent; a comparison is worth something only if the opponent explores where it is known to.",
         [Arm("Agent57", preset), Arm("R2D2", "deep-sea-r2d2"), Arm("no episodic novelty", preset, {"agent57.is_episodic": False}),
          Arm("no lifelong novelty", preset, {"agent57.is_lifelong": False}),
