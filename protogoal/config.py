@@ -131,8 +131,8 @@ class RaySettings:
     """Updates that the learner makes for one message, after which it publishes its weights."""
     max_lag: int = 64
     """Acting waits when learning is this many updates behind learner.replay_ratio."""
-    prefetch: int = 2
-    """Batches sampled ahead of the learner."""
+    prefetch: int = 8
+    """Batches that the learner asks for at a time, ahead of their use; 0: only what a message needs."""
     backlog: int = 500_000
     """Transitions that may wait to be counted by the proto-goal evaluator; then acting waits."""
     backup_seconds: float = 30.0

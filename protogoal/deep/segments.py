@@ -84,6 +84,10 @@ class Segments:
         axis = {name: 0 if name in PER_SEGMENT else 1 for name in arrays[0]}
         return Segments.from_arrays({name: np.concatenate([a[name] for a in arrays], axis[name]) for name in axis})
 
+    def part(self, rows: slice) -> Segments:
+        """Some of the segments, along N."""
+        return self.map(lambda name, array: array[rows] if name in PER_SEGMENT else array[:, rows])
+
     def map(self, function: Callable[[str, Array], Array]) -> Segments:
         """The same segments with every array replaced by function(name, array)."""
         return Segments.from_arrays({name: function(name, array) for name, array in self.arrays().items()})

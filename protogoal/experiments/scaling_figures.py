@@ -15,7 +15,7 @@ import numpy as np
 from protogoal.experiments.arms import read_csv
 
 NEEDED = 128 * 260  # steps a second of the paper's actors
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")  # Okabe and Ito
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7F7F7F")  # Okabe and Ito
 MUTED = "#57606a"
 
 

@@ -137,7 +137,7 @@ class Measured:
 
 def drive(rate: float, seconds: float, workers: int = 8, envs_per_worker: int = 16, conjunctions: int = CONJUNCTIONS) -> Measured:
     """Runs the engine under a load for some seconds, after a warm-up."""
-    settings = RaySettings(workers=workers, envs_per_worker=envs_per_worker, prefetch=2, updates_per_call=16, max_lag=256)
+    settings = RaySettings(workers=workers, envs_per_worker=envs_per_worker, updates_per_call=16, prefetch=16, max_lag=256)
     config = replace(paper_config(), ray=settings, steps=10**12)
     config = replace(config, replay=replace(config.replay, capacity=200_000), learner=replace(config.learner, min_replay=5_000))
     windows = record(config, envs_per_worker)
@@ -235,12 +235,12 @@ def components(config: DeepConfig, conjunctions: int = CONJUNCTIONS, least: floa
     known = KnownGoals.of(evaluator.table, goals.ids)
     learner = LearnerRole(config, spaces)
     batch_size = config.learner.batch_size
-    batch = shard.sample(batch_size)
+    batch = shard.sample(batch_size, 1)
     return {
         "act": cpu_seconds(lambda: worker.actor.collect(goals), least) / report.steps,
         "count": cpu_seconds(partial(count, evaluator, counted), least) / report.steps,
         "insert": cpu_seconds(partial(shard.add, segments), least) / report.steps,
-        "sample": cpu_seconds(partial(shard.sample, batch_size), least) / (batch_size * config.replay.trace_length),
+        "sample": cpu_seconds(partial(shard.sample, batch_size, 1), least) / (batch_size * config.replay.trace_length),
         "update": cpu_seconds(lambda: learner.learner.update(batch, known), least),
         "refresh": cpu_seconds(lambda: evaluator.refresh(shard.sample_transitions(config.pge.batch_size)), least),
         "goal set": cpu_seconds(lambda: ray.cloudpickle.dumps(

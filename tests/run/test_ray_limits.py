@@ -80,7 +80,7 @@ def test_options_of_the_ray_engine_are_refused_elsewhere(capsys):
 @pytest.fixture(scope="module")
 def small_ray():
     os.environ |= {"RAY_worker_niceness": "0", "RAY_USAGE_STATS_ENABLED": "0"}
-    ray.init(num_cpus=3, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    ray.init("local", num_cpus=3, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     yield
     ray.shutdown()
 

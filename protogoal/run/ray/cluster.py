@@ -27,13 +27,14 @@ def connect(settings: RaySettings) -> bool:
     if ray.is_initialized():
         return False
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent to anyone
-    quiet: dict[str, Any] = {"include_dashboard": False, "log_to_driver": False, "logging_level": logging.ERROR}
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     if settings.address:
         _check_answers(settings)
-        quiet = {"address": settings.address, "log_to_driver": False, "logging_level": logging.ERROR}
+        quiet["address"] = settings.address
     else:
         os.environ.setdefault("RAY_worker_niceness", "0")  # the roles are what this machine is for now
-        quiet["num_cpus"] = max(os.cpu_count() or 1, math.ceil(demands(settings)["CPU"]))  # shared out by the system
+        cpus = max(os.cpu_count() or 1, math.ceil(demands(settings)["CPU"]))  # shared out by the system
+        quiet |= {"address": "local", "include_dashboard": False, "num_cpus": cpus}  # of its own, whatever runs here already
     try:
         ray.init(**quiet)
     except (Exception, SystemExit) as error:

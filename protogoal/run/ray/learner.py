@@ -39,6 +39,22 @@ class Learned:
     waited: float
 
 
+@dataclass(frozen=True)
+class Crate:
+    """Some batches on their way: of each shard one reference to its part of all of them."""
+
+    batches: int
+    references: list[Any]
+    sizes: list[int]
+    """Segments of each shard in one batch."""
+
+    def open(self) -> list[Segments]:
+        """Waits for the batches."""
+        sides = list(zip(ray.get(self.references), self.sizes, strict=True))
+        whole = range(self.batches if sides else 0)
+        return [Segments.join([side.part(slice(i * n, (i + 1) * n)) for side, n in sides]) for i in whole]
+
+
 class LearnerRole(Role):
     """Network, target, optimiser; batches on their way."""
 
@@ -50,12 +66,14 @@ class LearnerRole(Role):
         self.learner = make_agent_learner(config, network, target)
         self.known, self._known_version = KnownGoals.none(spaces.num_bits), 0
         self._shards: dict[int, Any] = {}
-        self._ahead: deque[list[Any]] = deque()
+        self._batches: deque[Segments] = deque()
+        self._ahead: deque[Crate] = deque()
 
     def set_shards(self, shards: Mapping[int, Any]) -> None:
         """Where batches come from; what was asked of the old ones is dropped."""
         self._shards = dict(shards)
         self._ahead.clear()
+        self._batches.clear()
 
     def learn(self, updates: int, sizes: Mapping[int, int], known: Published) -> tuple[Learned, Arrays]:
         """Makes updates (fewer if a shard dies) on batches drawn in proportion to `sizes`; and the weights after them."""
@@ -63,9 +81,9 @@ class LearnerRole(Role):
             self.known, self._known_version = known.fetch(), known.version
         figures: dict[str, float] = defaultdict(float)
         done, waited = 0, 0.0
-        for _ in range(updates):
+        for left in range(updates, 0, -1):
             start = time.perf_counter()
-            batch = self._next_batch(sizes)
+            batch = self._next_batch(sizes, left)
             waited += time.perf_counter() - start
             if batch is None:
                 break
@@ -74,16 +92,23 @@ class LearnerRole(Role):
             done += 1
         return Learned(done, dict(figures), waited), self.weights()
 
-    def _next_batch(self, sizes: Mapping[int, int]) -> Segments | None:
-        while len(self._ahead) <= self.config.ray.prefetch:
-            parts = shares(self.config.learner.batch_size, {s: size for s, size in sizes.items() if s in self._shards})
-            self._ahead.append([self._shards[shard].sample.remote(n) for shard, n in parts.items()])
-        try:
-            batches = ray.get(self._ahead.popleft())
-        except ray.exceptions.RayError:  # a shard died; the session will hear of it, and name its successor
-            self._ahead.clear()
-            return None
-        return Segments.join(batches) if batches else None
+    def _next_batch(self, sizes: Mapping[int, int], left: int) -> Segments | None:
+        """The next of the batches that came; where there is none, those of a crate asked for before, or for this call."""
+        if not self._batches:
+            if not self._ahead:
+                self._ahead.append(self._ask(sizes, left))
+            crate = self._ahead.popleft()
+            if self.config.ray.prefetch:
+                self._ahead.append(self._ask(sizes, self.config.ray.prefetch))
+            try:
+                self._batches.extend(crate.open())
+            except ray.exceptions.RayError:  # a shard died; the session will hear of it, and name its successor
+                self._ahead.clear()
+        return self._batches.popleft() if self._batches else None
+
+    def _ask(self, sizes: Mapping[int, int], batches: int) -> Crate:
+        parts = shares(self.config.learner.batch_size, {s: size for s, size in sizes.items() if s in self._shards})
+        return Crate(batches, [self._shards[shard].sample.remote(n, batches) for shard, n in parts.items()], list(parts.values()))
 
     def weights(self) -> Arrays:
         return weights_to_arrays(self.learner.network)

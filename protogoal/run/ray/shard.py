@@ -41,9 +41,10 @@ class Shard(Role):
         self.replay.add(segments)
         return self.replay.transitions
 
-    def sample(self, batch_size: int) -> Segments:
-        """A batch for the learner; contiguous, so that it travels without another copy."""
-        return self.replay.sample(batch_size, self._sampling).map(lambda _, array: np.ascontiguousarray(array))
+    def sample(self, batch_size: int, batches: int) -> Segments:
+        """Some batches for the learner, side by side; contiguous, so that they travel without another copy."""
+        places = np.concatenate([self.replay.draw(batch_size, self._sampling) for _ in range(batches)])
+        return self.replay.read(places).map(lambda _, array: np.ascontiguousarray(array))
 
     def sample_transitions(self, n: int) -> TransitionBatch:
         """Transitions for the proto-goal evaluator."""
