@@ -186,7 +186,8 @@ def measure_page(path: Path, rounds: int = 5) -> dict[str, float]:
         result["update: overview"] = update("#x input[value=minutes]", "#x input[value=step]", shown="#success .xtitle",
                                             figure="#success")
         tab("Goals", "#goal-rows tr")
-        result["update: goal table"] = update("[id*=seek_max]", "[id*=margin]", "[id*=age]", shown="#goal-rows")
+        headings = [f"thead th:nth-child({column}) button" for column in (2, 3, 5)]  # name, count, V_seek
+        result["update: goal table"] = update(*headings, shown="#goal-rows")
         result["update: one goal"] = update(
             "#goal-rows tr:nth-child(2) button.goal", "#goal-rows tr:nth-child(3) button.goal", shown="#goal-detail h2")
         tab("Pictures", "#picture-columns .heatmaplayer image")

@@ -152,21 +152,33 @@ def test_parents_lead_from_one_goal_to_another(page):
     page.locator("#which").get_by_role("radio", name="all").check(force=True)
 
 
+def test_an_update_keeps_the_focus_and_what_is_there(page, live):
+    open_tab(page, "Goals")
+    first = page.locator("#goal-rows button.goal").first
+    expect(first).to_be_visible()
+    first.focus()
+    page.evaluate("window.row = document.querySelector('#goal-rows tr')")
+    before = page.evaluate("row.textContent")
+    live.play(1, close=False)
+    eventually(page, "before => row.textContent !== before", before)
+    assert page.evaluate("row.isConnected && row.contains(document.activeElement)")
+
+
 def test_the_slider_goes_back_in_time(page):
     open_tab(page, "Pictures")
     words, slider = page.locator("#time-words"), page.locator("#time [role=slider]")
-    expect(words).to_have_text("after step 50,000 (refresh 25 of 25, now)")
+    expect(words).to_have_text("after step 52,000 (refresh 26 of 26, now)")
     expect(page.locator("#picture-columns .heatmaplayer image").first).to_be_attached()
 
     plausible = "document.getElementById('cells-0').data[0].z.flat().filter(v => v === 4).length"
     now = page.evaluate(plausible)
     slider.focus()
-    for _ in range(22):
+    for _ in range(23):
         page.keyboard.press("ArrowLeft")
-    expect(words).to_have_text("after step 6,000 (refresh 3 of 25)")
+    expect(words).to_have_text("after step 6,000 (refresh 3 of 26)")
     eventually(page, f"now => {plausible} < now", now)
     page.keyboard.press("End")
-    expect(words).to_have_text("after step 50,000 (refresh 25 of 25, now)")
+    expect(words).to_have_text("after step 52,000 (refresh 26 of 26, now)")
 
 
 def test_a_click_on_a_cell_opens_its_goal(page):
@@ -193,7 +205,7 @@ def test_another_measure_is_drawn(page):
 def test_the_slider_plays_by_itself(page):
     open_tab(page, "Pictures")
     page.get_by_role("button", name="▶ play").click()
-    expect(page.locator("#time-words")).to_have_text(re.compile(r"\(refresh \d+ of 25\)$"))
+    expect(page.locator("#time-words")).to_have_text(re.compile(r"\(refresh \d+ of 26\)$"))
     expect(page.locator("#time-words")).to_have_text(re.compile("now"))
     expect(page.get_by_role("button", name="▶ play")).to_be_visible()
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from dash import Dash, Input, Output, html
+from dash import Dash, Input, Output
 from dash.exceptions import PreventUpdate
 
 from protogoal.record import queries
 from protogoal.record.inspector.goals import clip_card
-from protogoal.record.inspector.overview import trouble
 from protogoal.record.inspector.runs import Runs
+from protogoal.record.inspector.tree import h, nothing, trouble
 
 CLIPS = 18  # a run
 
 
 def register(app: Dash, runs: Runs) -> None:
-    @app.callback(Output("clip-columns", "children"), Input("pulse", "data"), Input("runs", "value"), Input("clip-kind", "value"),
+    @app.callback(Output("clip-columns-tree", "data"), Input("pulse", "data"), Input("runs", "value"), Input("clip-kind", "value"),
                   Input("clip-end", "value"), Input("tab", "value"))
     def show_clips(_: list[int], chosen: list[int], kind: str, end: str, tab: str) -> Any:
         if tab != "behaviour":
@@ -29,9 +29,7 @@ def register(app: Dash, runs: Runs) -> None:
             except ValueError as error:
                 columns.append(trouble(runs.labels[index], error))
                 continue
-            cards: Any = html.Div([clip_card(index, clip) for clip in found], className="cards")
-            if not found:
-                cards = html.P("No such clip was recorded yet.", className="empty")
-            head = [html.H2(runs.labels[index])] if len(runs) > 1 else []
-            columns.append(html.Div([*head, cards], className="panel", key=str(index)))
+            cards = h("div", [clip_card(index, clip) for clip in found], class_="cards")
+            head = h("h2", runs.labels[index]) if len(runs) > 1 else None
+            columns.append(h("div", head, cards if found else nothing("No such clip was recorded yet."), class_="panel", key=index))
         return columns

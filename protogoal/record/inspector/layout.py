@@ -60,8 +60,9 @@ def layout(runs: Runs) -> html.Div:
         ]),
         dcc.Interval(id="poll", interval=POLL_MILLISECONDS),
         dcc.Interval(id="play-timer", interval=350, disabled=True),
+        *(dcc.Store(id=f"{element}-tree") for element in trees(runs)),
         dcc.Store(id="pulse"), dcc.Store(id="theme"), dcc.Store(id="chosen-goal"),
-        dcc.Store(id="cell-click"), dcc.Store(id="sort", data=["count", True]), dcc.Store(id="page", data=0),
+        dcc.Store(id="goal-click"), dcc.Store(id="sort", data=["count", True]), dcc.Store(id="page", data=0),
     ])
 
 
@@ -78,6 +79,12 @@ def figures(runs: Runs) -> list[str]:
     """The ids of all figures of the page."""
     each = [f"{kind}-{index}" for kind in ("funnel", "cells") for index in range(len(runs))]
     return ["success", "metric-curve", "history", *each]
+
+
+def trees(runs: Runs) -> list[str]:
+    """The ids of all places that are filled with elements (tree.py), as the stores beside them say."""
+    lists = [f"lists-{index}" for index in range(len(runs))]
+    return ["tiles", "events", "goal-rows", "goal-story", "goal-more", "legend", "clip-columns", *lists]
 
 
 def _overview(runs: Runs) -> list[Any]:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from dash import ClientsideFunction, Dash, Input, Output, State, html, no_update
+from dash import ClientsideFunction, Dash, Input, Output, State, no_update
 from dash.exceptions import PreventUpdate
 
 from protogoal.record import queries, words
 from protogoal.record.inspector import plots
-from protogoal.record.inspector.layout import figures
+from protogoal.record.inspector.layout import figures, trees
 from protogoal.record.inspector.runs import Runs
+from protogoal.record.inspector.tree import Node, h, nothing, trouble
 from protogoal.record.palette import theme
 from protogoal.record.run_facts import RunFacts, run_facts
 
@@ -33,10 +34,12 @@ def register(app: Dash, runs: Runs) -> None:
 
     for element in figures(runs):
         app.clientside_callback(ClientsideFunction("page", "draw"), Input(f"{element}-figure", "data"), State(element, "id"))
+    for element in trees(runs):
+        app.clientside_callback(ClientsideFunction("page", "fill"), Input(f"{element}-tree", "data"), State(element, "id"))
     every = range(len(runs))
 
     @app.callback(
-        Output("tiles", "children"), Output("success-figure", "data"), Output("events", "children"), Output("metric", "options"),
+        Output("tiles-tree", "data"), Output("success-figure", "data"), Output("events-tree", "data"), Output("metric", "options"),
         Output("curves", "className"), *(Output(f"funnel-{index}-figure", "data") for index in every),
         *(Output(f"funnel-box-{index}", "hidden") for index in every), Input("pulse", "data"), Input("runs", "value"),
         Input("x", "value"), Input("theme", "data"), Input("tab", "value"))
@@ -66,9 +69,9 @@ def register(app: Dash, runs: Runs) -> None:
                 funnels[index] = plots.funnel(stages, x, look)
             events += [_event(event, label if len(chosen) > 1 else "") for event in told]
         if not chosen:
-            tiles.append(html.P("Choose a run above.", className="empty"))
+            tiles.append(nothing("Choose a run above."))
         side_by_side = "columns" if len(chosen or []) < 2 else "columns stacked"
-        told_or_nothing = events or html.P("Nothing yet.", className="empty")
+        told_or_nothing = events or [nothing("Nothing yet.")]
         hidden = [funnel is None for funnel in funnels]
         return tiles, plots.success(curves, x, look), told_or_nothing, names, side_by_side, *funnels, *hidden
 
@@ -93,47 +96,34 @@ def register(app: Dash, runs: Runs) -> None:
         return plots.metric(curves, name, x, look)
 
 
-def trouble(label: str, error: ValueError) -> html.Div:
-    """A run that cannot be read: said in its place, the others stay."""
-    return html.Div([html.Strong(label), html.Span(f" {error}")], className="trouble", role="alert")
-
-
-def _tiles(facts: RunFacts, colour: str) -> html.Div:
-    success = words.percent(facts.success)
+def _tiles(facts: RunFacts, colour: str) -> Node:
     interval = "not evaluated yet"
     if facts.low is not None and facts.high is not None:
         interval = f"{100 * facts.low:.0f}–{100 * facts.high:.0f} % · {facts.episodes:,} episodes"
     steps = f"of {words.short(facts.total_steps)}" if facts.total_steps else "environment steps"
-    status = html.Span(words.status_words(facts), className=f"status {facts.status}")
-    head: list[Any] = [html.Strong(facts.label, className="run-name"), status]
-    if facts.preset:
-        head.append(html.Small(f"{facts.preset}" + ("" if facts.seed is None else f", seed {facts.seed}")))
+    preset = facts.preset + ("" if facts.seed is None else f", seed {facts.seed}")
     left = ""
     if facts.status == "running" and facts.total_steps and facts.speed:
         left = f"{words.duration(max(0, facts.total_steps - facts.step) / facts.speed)} left"
-    tiles = [
-        html.Div(head, className="tile head", style={"borderColor": colour}),
-        _tile("success", success, interval),
-        _tile("steps", words.whole(facts.step), steps, facts.progress),
-        _tile("speed", words.short(facts.speed), "steps a second"),
-        _tile("time", words.duration(facts.seconds), left or "of training"),
-    ]
+    head = h("div", h("strong", facts.label, class_="run-name"),
+             h("span", words.status_words(facts), class_=f"status {facts.status}"),
+             h("small", preset) if facts.preset else None, class_="tile head", style=f"border-color: {colour}")
+    stages = None
     if facts.funnel:
-        stages: list[Any] = []
-        for stage, number in facts.funnel.items():
-            arrow = [] if not stages else [html.Span("→", className="arrow")]
-            number_and_name = [html.B(words.whole(number)), html.Small(stage)]
-            stages += [*arrow, html.Span(number_and_name, title=words.STAGES[stage], className="stage")]
-        tiles.append(html.Div([html.Small("goals"), html.Div(stages, className="stages")], className="tile goals"))
-    return html.Div(tiles, className="tiles", key=facts.label)
+        numbers = [h("span", h("b", words.whole(number)), h("small", stage), title=words.STAGES[stage], class_="stage")
+                   for stage, number in facts.funnel.items()]
+        arrows = [[h("span", "→", class_="arrow"), number] for number in numbers[1:]]
+        stages = h("div", h("small", "goals"), h("div", numbers[0], arrows, class_="stages"), class_="tile goals")
+    return h(
+        "div", head, _tile("success", words.percent(facts.success), interval),
+        _tile("steps", words.whole(facts.step), steps, facts.progress), _tile("speed", words.short(facts.speed), "steps a second"),
+        _tile("time", words.duration(facts.seconds), left or "of training"), stages, class_="tiles", key=facts.label)
 
 
-def _tile(name: str, value: str, below: str, share: float | None = None) -> html.Div:
-    bar = [] if share is None else [html.Div(html.Div(style={"width": f"{100 * share:.1f}%"}), className="bar")]
-    return html.Div([html.Small(name), html.B(value), html.Small(below), *bar], className=f"tile {name}")
+def _tile(name: str, value: str, below: str, share: float | None = None) -> Node:
+    bar = None if share is None else h("div", h("div", style=f"width: {100 * share:.1f}%"), class_="bar")
+    return h("div", h("small", name), h("b", value), h("small", below), bar, class_=f"tile {name}")
 
 
-def _event(event: dict[str, Any], label: str) -> html.Div:
-    return html.Div([html.Small(f"{label} step {event['step']:,}"), html.Span(event["text"])], className="event")
-
-
+def _event(event: dict[str, Any], label: str) -> Node:
+    return h("div", h("small", f"{label} step {event['step']:,}"), h("span", event["text"]), class_="event")

@@ -9,14 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from dash import ClientsideFunction, Dash, Input, Output, State, html
+from dash import ClientsideFunction, Dash, Input, Output, State
 from dash.exceptions import PreventUpdate
 
 from protogoal.record import queries, words
 from protogoal.record.inspector import plots
-from protogoal.record.inspector.goals import goal_button
-from protogoal.record.inspector.overview import trouble
 from protogoal.record.inspector.runs import Runs
+from protogoal.record.inspector.tree import Node, goal_button, h, nothing, trouble
 from protogoal.record.measures import MEASURES, Measure
 from protogoal.record.palette import Theme, theme
 from protogoal.record.queries import Curve
@@ -51,9 +50,9 @@ def register(app: Dash, runs: Runs) -> None:
     every = range(len(runs))
 
     @app.callback(*(Output(f"cells-{index}-figure", "data") for index in every),
-                  *(Output(f"lists-{index}", "children") for index in every),
+                  *(Output(f"lists-{index}-tree", "data") for index in every),
                   *(Output(f"picture-{index}", "hidden") for index in every),
-                  *(Output(f"picture-{index}", "className") for index in every), Output("legend", "children"),
+                  *(Output(f"picture-{index}", "className") for index in every), Output("legend-tree", "data"),
                   Output("time-words", "children"), Input("time", "value"), Input("time", "max"), Input("pulse", "data"),
                   Input("measure", "value"), Input("picture-kinds", "value"), Input("theme", "data"), State("runs", "value"),
                   State("tab", "value"))
@@ -72,7 +71,7 @@ def register(app: Dash, runs: Runs) -> None:
                 with runs.open(index) as reader:
                     figures[index], lists[index] = _column(reader, index, max(1, len(with_goals)), measure, kinds, step, look)
             except ValueError as error:
-                lists[index] = trouble(runs.labels[index], error)
+                lists[index] = [trouble(runs.labels[index], error)]
         hidden = [index not in (chosen or []) for index in every]
         # A run without goals gets little room, and no more height than its words need.
         widths = ["panel" if index in with_goals else "panel narrow" for index in every]
@@ -111,10 +110,10 @@ def _with_goals(runs: Runs, chosen: list[int] | None) -> list[int]:
     return found
 
 
-def _legend(measure: Measure) -> list[Any]:
+def _legend(measure: Measure) -> list[Node]:
     if measure.key != "verdict":
-        return [html.Span(measure.title, className="label")]
-    return [html.Span(words.verdict_words(v), title=words.MEANINGS[v], className=f"swatch swatch-{v}")
+        return [h("span", measure.title, class_="label")]
+    return [h("span", words.verdict_words(v), title=words.MEANINGS[v], class_=f"swatch swatch-{v}")
             for v in sorted(words.VERDICTS, reverse=True)]
 
 
@@ -139,14 +138,14 @@ def _column(reader: StoreReader, index: int, num_runs: int, measure: Measure, ki
         if not placed.all():
             lists.append(_listed(name, {key: column[~placed] for key, column in goals.items()}, measure, index))
     if left_out:
-        lists.insert(0, html.P(f"{len(left_out)} more kinds: choose them above.", className="empty"))
+        lists.insert(0, nothing(f"{len(left_out)} more kinds: choose them above."))
     if not maps:
-        return None, lists or [html.P("This run has no goals.", className="empty")]
+        return None, lists or [nothing("This run has no goals.")]
     columns = min(len(maps), 4 if num_runs == 1 else 2)
     return plots.cell_maps(maps, measure, look, columns, PAGE_WIDTH // num_runs - 24), lists
 
 
-def _listed(kind: str, goals: Curve, measure: Measure, run: int) -> html.Div:
+def _listed(kind: str, goals: Curve, measure: Measure, run: int) -> Node:
     """Bits without a place, by verdict, the largest first; each opens its goal."""
     value = measure.of(goals) if measure.key != "verdict" else np.where(goals["count"] > 0, goals["count"], np.nan)
     show = measure.show if measure.key != "verdict" else words.whole
@@ -155,22 +154,22 @@ def _listed(kind: str, goals: Curve, measure: Measure, run: int) -> html.Div:
     if measure.key != "verdict":
         size = np.log1p(np.nan_to_num(value)) if measure.logarithmic else np.nan_to_num(value)
         share = size / max(1e-9, measure.high or float(np.max(size, initial=0.0)))
-    groups: list[Any] = []
+    groups: list[Node] = []
     for verdict in sorted(words.VERDICTS, reverse=True):
         chips = [_chip(kind, goals, int(i), show(None if value[i] != value[i] else value[i]), float(share[i]), run)
                  for i in order if goals["verdict"][i] == verdict]
         if chips and verdict == 0:
-            groups.append(html.P(f"{words.verdict_words(0)}: {len(chips)}", className="verdict-0 unseen"))
+            groups.append(h("p", f"{words.verdict_words(0)}: {len(chips)}", class_="verdict-0 unseen"))
         elif chips:
-            heading = html.H3(f"{words.verdict_words(verdict)} · {len(chips)}", className=f"verdict verdict-{verdict}")
-            groups.append(html.Div([heading, html.Div(chips, className="words")]))
+            heading = h("h3", f"{words.verdict_words(verdict)} · {len(chips)}", class_=f"verdict verdict-{verdict}")
+            groups.append(h("div", heading, h("div", chips, class_="words"), key=verdict))
     more = len(value) - len(order)
-    rest = [html.P(f"and {more:,} more, in the table", className="empty")] if more > 0 else []
-    return html.Div([html.H3(kind, className="kind"), *groups, *rest], className="list")
+    rest = nothing(f"and {more:,} more, in the table") if more > 0 else None
+    return h("div", h("h3", kind, class_="kind"), groups, rest, class_="list")
 
 
-def _chip(kind: str, goals: Curve, i: int, shown: str, share: float, run: int) -> html.Span:
-    name = str(goals["name"][i]).removeprefix(f"{kind}: ").removeprefix(f"{kind} ")
-    button = goal_button(name, run, int(goals["id"][i]), "list")
-    style = {"--share": f"{100 * min(1.0, max(0.0, share)):.0f}%"}  # how far the chip is filled
-    return html.Span([button, html.Small(shown)], className=f"word verdict-{int(goals['verdict'][i])}", style=style)
+def _chip(kind: str, goals: Curve, i: int, shown: str, share: float, run: int) -> Node:
+    goal = int(goals["id"][i])
+    button = goal_button(str(goals["name"][i]).removeprefix(f"{kind}: ").removeprefix(f"{kind} "), run, goal)
+    filled = f"--share: {100 * min(1.0, max(0.0, share)):.0f}%"
+    return h("span", button, h("small", shown), class_=f"word verdict-{int(goals['verdict'][i])}", style=filled, key=goal)

@@ -1,4 +1,4 @@
-// What happens in the browser alone: drawing figures, the theme, the tabs, and playing the slider.
+// What happens in the browser alone: figures, elements, clicks on goals, the theme, the tabs, and playing the slider.
 (function () {
   const KEY = "protogoal-theme";
   const CONFIG = { displaylogo: false, responsive: true, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"] };
@@ -24,14 +24,50 @@
         delete waiting[id];
         const isNew = !place.data;
         window.Plotly.react(place, figure.data, figure.layout, CONFIG);
-        if (isNew && id.startsWith("cells-")) place.on("plotly_click", (event) => openCell(id, event));
+        if (isNew && id.startsWith("cells-"))
+          place.on("plotly_click", (event) => openGoal(id.slice("cells-".length), event.points[0].customdata));
       }
     }
     if (Object.keys(waiting).length && !window.Plotly) setTimeout(drawWaiting, 30);
   }
-  function openCell(id, event) {
-    const run = Number(id.slice("cells-".length)), goal = event.points[0].customdata;
-    window.dash_clientside.set_props("cell-click", { data: { run: run, goal: goal, time: Date.now() } });
+  function openGoal(run, goal) {
+    window.dash_clientside.set_props("goal-click", { data: { run: Number(run), goal: Number(goal), time: Date.now() } });
+  }
+  document.addEventListener("click", function (event) {
+    const button = event.target.closest("[data-goal]");
+    if (button) openGoal(button.dataset.run, button.dataset.goal);
+  });
+
+  // Makes the children of an element those of a tree (tree.py), keeping what is there already. Text enters as text.
+  function patch(parent, wanted) {
+    const keyed = new Map();
+    for (const child of parent.children) if (child.dataset.key) keyed.set(child.dataset.key, child);
+    let place = parent.firstChild;
+    for (const item of wanted) {
+      let node;
+      if (typeof item === "string") {
+        node = place && place.nodeType === Node.TEXT_NODE ? place : document.createTextNode(item);
+        if (node.data !== item) node.data = item;
+      } else {
+        const [tag, attributes, children] = item, key = attributes.key;
+        const here = place && place.localName === tag && !place.dataset.key ? place : null;
+        node = (key === undefined ? here : keyed.get(key)) || document.createElement(tag);
+        for (const { name } of [...node.attributes])
+          if (name !== "data-key" && !(name in attributes)) node.removeAttribute(name);
+        for (const name in attributes) {
+          const real = name === "key" ? "data-key" : name;
+          if (node.getAttribute(real) !== attributes[name]) node.setAttribute(real, attributes[name]);
+        }
+        patch(node, children);
+      }
+      if (node === place) place = place.nextSibling;
+      else parent.insertBefore(node, place);
+    }
+    while (place) {
+      const next = place.nextSibling;
+      place.remove();
+      place = next;
+    }
   }
   const soon = () => requestAnimationFrame(drawWaiting); // after the page has shown what it shows
 
@@ -40,6 +76,12 @@
       draw: function (figure, id) {
         waiting[id] = figure || null;
         soon();
+      },
+      fill: function (tree, id) {
+        const place = document.getElementById(id), focused = document.activeElement;
+        if (!place || !tree) return;
+        patch(place, tree);
+        if (focused.isConnected && focused !== document.activeElement) focused.focus({ preventScroll: true }); // it was moved
       },
       theme: function (clicks) {
         let theme = current();
