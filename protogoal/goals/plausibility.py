@@ -8,6 +8,7 @@ The values come from `values.py`; the evaluator hands the plausible goals on to 
 Algorithm 3 prints the last comparison the other way round; the text and Eq. 2 say what stands here.
 """
 
+import math
 from enum import IntEnum
 
 import numpy as np
@@ -81,24 +82,33 @@ def reason(
             return f"plausible by optimism: observed {times}, but not in the last batch, so nothing speaks against it."
         return f"plausible by optimism: observed {times}, too rarely in the last batch to tell whether actions matter."
     control = seek_mean + avoid_mean
+    reach_margin = _amount(abs(seek_max - reachability_threshold), reachability_threshold)
+    control_margin = _amount(abs(control - controllability_threshold), controllability_threshold)
     if verdict == Verdict.UNREACHABLE:
         return (
             f"pruned, not reachable: the largest V_seek is {seek_max:.2f}, "
-            f"{reachability_threshold - seek_max:.2f} short of {reachability_threshold:g} (observed {times})."
+            f"{reach_margin} short of {reachability_threshold:g} (observed {times})."
         )
     if verdict == Verdict.UNCONTROLLABLE:
         return (
             f"pruned, not controllable: seeking it attains {seek_mean:.2f}, avoiding it still {-avoid_mean:.2f}; the "
-            f"difference {control:.2f} is {controllability_threshold - control:.2f} short of "
+            f"difference {_amount(control, controllability_threshold)} is {control_margin} short of "
             f"{controllability_threshold:g} (observed {times})."
         )
     if verdict == Verdict.PLAUSIBLE:
         return (
-            f"plausible: the largest V_seek is {seek_max:.2f} ({seek_max - reachability_threshold:.2f} above "
-            f"{reachability_threshold:g}), and seeking attains {control:.2f} more than avoiding "
-            f"({control - controllability_threshold:.2f} above {controllability_threshold:g}; observed {times})."
+            f"plausible: the largest V_seek is {seek_max:.2f} "
+            f"({reach_margin} above {reachability_threshold:g}), "
+            f"and seeking attains {control:.2f} more than avoiding "
+            f"({control_margin} above {controllability_threshold:g}; observed {times})."
         )
     raise ValueError(f"verdict is {verdict}, must be one of {[int(v) for v in Verdict]}")
+
+
+def _amount(number: float, threshold: float) -> str:
+    """A number beside a threshold: two decimals, more where the threshold is so small that they would not tell."""
+    digits = 2 if threshold <= 0.0 else max(2, 1 - math.floor(math.log10(threshold)))
+    return f"{round(number, digits) + 0.0:.{digits}f}"
 
 
 def _check_threshold(name: str, value: float) -> None:

@@ -6,21 +6,24 @@ Called by cli.py.
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from protogoal.record import queries, words
 from protogoal.record.goal_page import goal_page, margin
-from protogoal.record.queries import Record
+from protogoal.record.queries import Curve, Record
 from protogoal.record.reader import StoreReader
 from protogoal.record.run_facts import RunFacts, run_facts
 
 ROWS = 40  # in the terminal; --json has all
+POINTS = 12  # of one goal's history, from the first to the last
 
 _STYLE = {0: "dim", 1: "red", 2: "magenta", 3: "cyan", 4: "green"}
 
@@ -35,7 +38,7 @@ def goals_table(run_dir: Path, why: str | None = None, as_json: bool = False) ->
             story = words.why(record, facts, history)
             if as_json:
                 return json.dumps({**_as_json(record, facts), "reason": story[0], "why": story}, ensure_ascii=False)
-            return _tell(record, story, facts)
+            return _told(record, story, facts) + _history(history, facts)
         if as_json:
             rows, _ = goal_page(reader, facts, limit=-1)
             goals = [{**_as_json(row, facts), "reason": words.why(row, facts)[0]} for row in rows]
@@ -65,8 +68,9 @@ def _show(rows: list[Record], total: int, verdicts: Counter[int], facts: RunFact
     for row in rows:
         style = _STYLE[row["verdict"]]
         star = " ★" if row["mastered"] else ""
+        parents = " of " + " and ".join(str(parent) for parent, _ in row["parents"]) if row["parents"] else ""
         table.add_row(
-            str(row["id"]), Text(words.printable(row["name"]) + star),
+            str(row["id"]), Text.assemble(words.printable(row["name"]) + star, (parents, "dim")),
             words.whole(row["count"]), words.percent(words.success_of(row)),
             *((words.decimal(row["seek_max"]), words.decimal(row["avoid_mean"])) if wide else ()),
             Text(words.verdict_words(row["verdict"]), style=style),
@@ -81,9 +85,30 @@ def _show(rows: list[Record], total: int, verdicts: Counter[int], facts: RunFact
     console.print("One goal's story: protogoal goals DIR --why ID or NAME", highlight=False, style="dim")
 
 
-def _tell(record: Record, story: list[str], facts: RunFacts) -> str:
+def _told(record: Record, story: list[str], facts: RunFacts) -> str:
     head = f"{record['name']}  (goal {record['id']}, {record['kind']}, run {facts.label} at step {facts.step:,})"
     return "\n".join(words.printable(line) for line in (head, *(f"  {sentence}" for sentence in story)))
+
+
+def _history(history: Curve, facts: RunFacts) -> str:
+    """One goal's values where they changed, the newest last; nothing of a goal that was never seen."""
+    if not np.any(history["count"] > 0):
+        return ""
+    table = Table(title="Its history", title_justify="left", expand=False)
+    for heading in ("step", "count", "success", "V_seek", "V_avoid", "verdict", "margin"):
+        table.add_column(heading, justify="left" if heading == "verdict" else "right", no_wrap=True)
+    size = len(history["step"])
+    for index in np.unique(np.linspace(0, size - 1, min(size, POINTS)).round().astype(int)).tolist():
+        row: Record = {name: None if math.isnan(column[index]) else float(column[index]) for name, column in history.items()}
+        verdict = int(history["verdict"][index])
+        table.add_row(
+            words.whole(row["step"]), words.whole(row["count"]), words.percent(words.success_of(row)),
+            words.decimal(row["seek_max"]), words.decimal(row["avoid_mean"]),
+            Text(words.verdict_words(verdict), style=_STYLE[verdict]), words.signed(margin({**row, "verdict": verdict}, facts)))
+    console = Console()
+    with console.capture() as drawn:
+        console.print(table)
+    return "\n" + drawn.get().rstrip("\n")
 
 
 def _as_json(row: Record, facts: RunFacts) -> dict[str, Any]:

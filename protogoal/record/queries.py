@@ -93,7 +93,8 @@ def find_goal(reader: StoreReader, text: str) -> int:
     text = text.strip()
     if re.fullmatch(r"\d{1,18}", text):
         return int(goal(reader, int(text))["id"])
-    exact = reader.rows("SELECT id FROM goals WHERE name = ? COLLATE NOCASE ORDER BY id LIMIT 1", (text,))
+    # The word FLAG and the thing flag are two kinds of goals: letter case counts where it decides.
+    exact = reader.rows("SELECT id FROM goals WHERE name = ?1 COLLATE NOCASE ORDER BY name <> ?1, id LIMIT 1", (text,))
     if exact:
         return int(exact[0][0])
     like = "FROM goals WHERE instr(lower(name), lower(?)) > 0"

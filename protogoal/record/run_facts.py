@@ -66,6 +66,8 @@ def run_facts(reader: StoreReader, label: str | None = None) -> RunFacts:
     recent = reader.rows(
         "SELECT step, seconds FROM metrics WHERE name = (SELECT name FROM metrics ORDER BY name LIMIT 1) "
         "ORDER BY step DESC LIMIT ?", (SPEED_POINTS,))
+    if "progress" in meta and (not recent or meta["progress"][0] > recent[0][0]):
+        recent.insert(0, (int(meta["progress"][0]), float(meta["progress"][1])))
     step, seconds = max([(0, 0.0), *recent[:1], *(row[0] for row in points if row)])
     evaluation = reader.rows("SELECT successes, episodes, low, high FROM evaluations ORDER BY step DESC LIMIT 1")
     successes, episodes, low, high = evaluation[0] if evaluation else (0, 0, None, None)

@@ -59,6 +59,7 @@ class Store:
         self._pursuits: list[Row] = []
         self._refused_before = False
         self._last_commit = time.monotonic()
+        self._progress: tuple[int, float] | None = None
         self._refreshes = 0
         sql = "SELECT max(seconds) FROM metrics UNION SELECT max(seconds) FROM refreshes"
         elapsed = [row[0] for row in connection.execute(sql) if row[0] is not None]
@@ -117,6 +118,12 @@ class Store:
     def set_meta(self, key: str, value: Any) -> None:
         """A fact of the run as a whole, any JSON value."""
         self._add("meta", [(key, json.dumps(value, allow_nan=False))])
+
+    def progress(self, step: int) -> None:
+        """How far the run is: what a page shows between two points of the curves."""
+        with self._lock:
+            self._progress = (int(step), self._seconds())
+            self._commit_sometimes()
 
     def metrics(self, step: int, values: Mapping[str, float]) -> None:
         """A point of each named curve. NaN is kept as unknown."""
@@ -207,6 +214,9 @@ class Store:
             written: Counter[str] = Counter()
             for table, rows in queue:
                 written[table] += len(rows)
+            if self._progress is not None:
+                queue.append(("meta", [("progress", json.dumps(self._progress))]))
+                written["meta"] += 1
             if not written.total():
                 return
             points = Counter(row[0] for table, rows in queue if table == "metrics" for row in rows)
@@ -224,7 +234,7 @@ class Store:
                 self._refused(error)
                 return
             self._refused_before = False
-            self._queue, self._pursuits = [], []
+            self._queue, self._pursuits, self._progress = [], [], None
 
     def truncate_after(self, step: int) -> None:
         """Forget everything later than `step`: a run resumed from a checkpoint at `step` lives it again."""
@@ -237,6 +247,7 @@ class Store:
         tables = ("metrics", "evaluations", "refreshes", "goal_history", "pursuits", "clips", "events")
         statements = [
             *(f"DELETE FROM {table} WHERE step > :step" for table in tables),
+            "DELETE FROM meta WHERE key = 'progress' AND json_extract(value, '$[0]') > :step",
             "DELETE FROM goals WHERE created_step > :step",
             f"UPDATE goals SET {restored}, updated_step = coalesce({last}, created_step) WHERE updated_step > :step",
             "UPDATE goals SET observed_step = NULL WHERE observed_step > :step",

@@ -50,8 +50,10 @@ def decimal(number: float | None) -> str:
 
 
 def signed(number: float | None) -> str:
-    """+0.12 or −0.05, or –."""
-    return NOTHING if number is None or math.isnan(number) else f"{number:+.2f}".replace("-", "−")
+    """+0.12 or −0.05, with a third digit where the number is small, or –."""
+    if number is None or math.isnan(number):
+        return NOTHING
+    return f"{number:+.{2 if abs(number) >= 0.05 else 3}f}".replace("-", "−")
 
 
 def percent(share: float | None) -> str:

@@ -18,6 +18,7 @@ from protogoal.record.store import Store, StoreReader
 FIRST_SECONDS = 5.0  # a shorter run records nothing: it would be longer recorded than trained
 SHARE = 0.02  # of a run's time, at most
 MOST_FRAMES = 80
+MOST_STEPS = 1_000  # played to see how it ends
 LONGEST_SIDE = 240  # pixels
 WON = ("attained", "delivered", "won")  # how the last caption of a success ends
 
@@ -57,9 +58,14 @@ class ClipRecorder:
         self._due = now + max(FIRST_SECONDS, (now - start) / SHARE)
 
     def _clip(self, step: int, goal: int | None, play: Iterator[tuple[Any, str]]) -> None:
-        frames, captions = zip(*itertools.islice(play, MOST_FRAMES), strict=True)
-        success = captions[-1].rstrip().endswith(WON)
-        gif = encode_gif([_smaller(frame) for frame in frames])
+        frames: list[Any] = []
+        caption = ""
+        for frame, caption in itertools.islice(play, MOST_STEPS):
+            frames.append(_smaller(frame))
+            if len(frames) > MOST_FRAMES:
+                del frames[-2]  # a long one: its beginning and its end
+        success = caption.rstrip().endswith(WON)
+        gif = encode_gif(frames)
         self._store.clip(step, "evaluator" if goal is None else "pursuit", -1 if goal is None else goal, success, gif)
 
 

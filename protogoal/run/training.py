@@ -138,6 +138,7 @@ def _drive(run: RunDirectory, session: Session, store: Store) -> None:
             saver, clips = _Saver(run, session, store), ClipRecorder(session, store)
             for step, facts in session.train(store):
                 bar.update(step, **facts)
+                store.progress(step)
                 if stop.requested:
                     break
                 saver.maybe_save()

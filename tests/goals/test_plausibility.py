@@ -65,6 +65,11 @@ def test_the_reason_names_the_test_and_the_margin(case, words):
         assert word in sentence
 
 
+def test_a_small_threshold_is_told_with_digits_that_tell():
+    sentence = reason(Verdict.UNCONTROLLABLE, 1.0, 0.0905, -0.0895, 9, 0.3, 0.002)
+    assert "the difference 0.0010 is 0.0010 short of 0.002" in sentence
+
+
 def test_what_was_seen_once_is_told_so():
     assert "observed once" in reason(Verdict.UNSAMPLED, NAN, NAN, NAN, 1)
 

@@ -221,6 +221,16 @@ def test_clips_are_shown_and_filtered(page):
     assert who == {"the evaluator, for the task"}
 
 
+def test_a_clip_opens_large_and_escape_closes_it(page):
+    open_tab(page, "Behaviour")
+    page.locator("#clip-columns button.clip").first.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#large-clip")).to_be_visible()
+    expect(page.locator("#large-caption")).to_contain_text("at step")
+    page.keyboard.press("Escape")
+    expect(page.locator("#large-clip")).to_be_hidden()
+
+
 def test_everything_is_reached_by_keyboard(page):
     page.get_by_role("radio", name="Behaviour").focus()
     page.keyboard.press("ArrowLeft")

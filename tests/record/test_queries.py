@@ -54,6 +54,25 @@ def test_facts_say_where_the_run_stands(facts):
     assert facts.funnel["declared"] >= 693
 
 
+def test_between_two_points_of_the_curves_the_run_still_moves(tmp_path):
+    run = Store.create(tmp_path / "run.db")
+    run.metrics(100, {"loss": 1.0})
+    run._began -= 10
+    run.progress(1_100)
+    run.flush()
+    with StoreReader(tmp_path) as reader:
+        facts = run_facts(reader)
+        assert (facts.step, round(facts.seconds)) == (1_100, 10)
+        assert facts.speed == pytest.approx(100, rel=0.1)
+        before = reader.revision()
+        run.flush()
+        assert reader.revision() == before
+    run.truncate_after(100)
+    with StoreReader(tmp_path) as reader:
+        assert run_facts(reader).step == 100
+    run.close()
+
+
 def test_a_run_that_writes_no_more_is_called_silent(tmp_path):
     run = Store.create(tmp_path / "run.db")
     run.metrics(5, {"loss": 1.0})
@@ -152,6 +171,8 @@ def test_a_goal_knows_its_parents_and_its_children(baba):
 def test_a_goal_is_found_by_id_name_or_part_of_a_name(baba, tmp_path):
     assert queries.find_goal(baba, "12") == 12
     assert queries.find_goal(baba, "BABA at (0,4)") in (4, 301)
+    for name in ("baba at (0,4)", "flag at (8,10)"):
+        assert queries.goal(baba, queries.find_goal(baba, name))["name"] == name
     assert queries.find_goal(baba, " flag at (8,10) ") in (197, 296)
     with pytest.raises(ValueError, match=r"\d+ goals have 'baba at' in their name"):
         queries.find_goal(baba, "baba at")

@@ -1,7 +1,10 @@
 """Clips of a training run: recorded now and then, bounded, and without a trace in what is learned."""
 
+import io
+
 import numpy as np
 import pytest
+from PIL import Image
 
 from protogoal.config import TabularConfig
 from protogoal.record import queries
@@ -47,6 +50,19 @@ def test_the_task_a_mastered_goal_and_a_hard_one_are_recorded(store):
     assert found[0]["goal"] == 1
     assert found[1]["goal"] in (0, 2)
     assert all(clip["step"] == 70 and clip["bytes"] < 1_000_000 for clip in found)
+
+
+def test_a_long_one_is_played_to_its_end_and_keeps_few_frames(store):
+    class Long(Session):
+        def play(self, goal, seed):
+            for t in range(300):
+                yield np.full((20, 20, 3), t % 256, np.uint8), "won" if t == 299 else "step"
+
+    ClipRecorder(Long(), store).record()
+    (clip,), _ = stored(store)
+    assert clip["success"] == 1
+    with StoreReader(store.path) as reader, Image.open(io.BytesIO(queries.clip_gif(reader, clip["id"]))) as picture:
+        assert picture.n_frames == clips.MOST_FRAMES
 
 
 def test_a_short_run_records_nothing_by_itself(store, monkeypatch):

@@ -31,5 +31,6 @@ def register(app: Dash, runs: Runs) -> None:
                 continue
             cards = h("div", [clip_card(index, clip) for clip in found], class_="cards")
             head = h("h2", runs.labels[index]) if len(runs) > 1 else None
-            columns.append(h("div", head, cards if found else nothing("No such clip was recorded yet."), class_="panel", key=index))
+            columns.append(h("div", head, cards if found else nothing("No such clip was recorded yet."),
+                             class_="panel" if found else "panel narrow", key=index))
         return columns

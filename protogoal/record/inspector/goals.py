@@ -124,8 +124,9 @@ def clip_card(run: int, clip: Record) -> Node:
     end, sign = ("won", "✓ won") if clip["success"] else ("failed", "✕ failed")
     who = "the evaluator, for the task" if clip["kind"] == "evaluator" else clip["name"]
     picture = h("img", src=f"/clip/{run}/{clip['id']}.gif", alt=f"{end}: {who}, at step {clip['step']:,}")
+    large = h("button", picture, class_="clip", type="button", title="larger")
     caption = h("figcaption", h("span", sign, class_=end), h("span", who), h("small", f"step {clip['step']:,}"))
-    return h("figure", picture, caption, class_="card", key=f"{run}-{clip['id']}")
+    return h("figure", large, caption, class_="card", key=f"{run}-{clip['id']}")
 
 
 def _row(row: Record, run: int, opened: bool) -> Node:

@@ -70,7 +70,7 @@ def register(app: Dash, runs: Runs) -> None:
             events += [_event(event, label if len(chosen) > 1 else "") for event in told]
         if not chosen:
             tiles.append(nothing("Choose a run above."))
-        side_by_side = "columns" if len(chosen or []) < 2 else "columns stacked"
+        side_by_side = "columns" if sum(funnel is not None for funnel in funnels) < 2 else "columns stacked"
         told_or_nothing = events or [nothing("Nothing yet.")]
         hidden = [funnel is None for funnel in funnels]
         return tiles, plots.success(curves, x, look), told_or_nothing, names, side_by_side, *funnels, *hidden
@@ -102,12 +102,13 @@ def _tiles(facts: RunFacts, colour: str) -> Node:
         interval = f"{100 * facts.low:.0f}–{100 * facts.high:.0f} % · {facts.episodes:,} episodes"
     steps = f"of {words.short(facts.total_steps)}" if facts.total_steps else "environment steps"
     preset = facts.preset + ("" if facts.seed is None else f", seed {facts.seed}")
+    says_it_all = facts.label == f"{facts.preset}-{facts.seed}"  # as a run is called where nobody named it
     left = ""
     if facts.status == "running" and facts.total_steps and facts.speed:
         left = f"{words.duration(max(0, facts.total_steps - facts.step) / facts.speed)} left"
     head = h("div", h("strong", facts.label, class_="run-name"),
              h("span", words.status_words(facts), class_=f"status {facts.status}"),
-             h("small", preset) if facts.preset else None, class_="tile head", style=f"border-color: {colour}")
+             h("small", preset) if facts.preset and not says_it_all else None, class_="tile head", style=f"border-color: {colour}")
     stages = None
     if facts.funnel:
         numbers = [h("span", h("b", words.whole(number)), h("small", stage), title=words.STAGES[stage], class_="stage")

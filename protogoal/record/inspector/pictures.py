@@ -24,6 +24,7 @@ from protogoal.record.reader import StoreReader
 MOST_CELLS = 12_000  # in one picture; more kinds are shown when they are asked for
 MOST_LISTED = 200  # bits without a place, of one kind
 PAGE_WIDTH = 1_300
+NARROW = 192  # a run without goals
 
 
 def register(app: Dash, runs: Runs) -> None:
@@ -64,12 +65,13 @@ def register(app: Dash, runs: Runs) -> None:
         now = value is None or value >= end or not len(steps)
         step = None if now else int(steps[min(int(value), len(steps) - 1)])
         with_goals = _with_goals(runs, chosen)
+        width = (PAGE_WIDTH - NARROW * (len(chosen or []) - len(with_goals))) // max(1, len(with_goals))
         figures: list[Any] = [None for _ in every]
         lists: list[Any] = [[] for _ in every]
         for index in chosen or []:
             try:
                 with runs.open(index) as reader:
-                    figures[index], lists[index] = _column(reader, index, max(1, len(with_goals)), measure, kinds, step, look)
+                    figures[index], lists[index] = _column(reader, index, width, measure, kinds, step, look)
             except ValueError as error:
                 lists[index] = [trouble(runs.labels[index], error)]
         hidden = [index not in (chosen or []) for index in every]
@@ -117,9 +119,9 @@ def _legend(measure: Measure) -> list[Node]:
             for v in sorted(words.VERDICTS, reverse=True)]
 
 
-def _column(reader: StoreReader, index: int, num_runs: int, measure: Measure, kinds: list[str] | None, step: int | None,
+def _column(reader: StoreReader, index: int, width: int, measure: Measure, kinds: list[str] | None, step: int | None,
             look: Theme) -> tuple[plots.Figure | None, list[Any]]:
-    """One run: its maps in one figure, and its lists."""
+    """One run: its maps in one figure, about `width` pixels wide, and its lists."""
     maps: list[tuple[str, Curve]] = []
     lists: list[Any] = []
     cells, left_out = 0, []
@@ -141,30 +143,34 @@ def _column(reader: StoreReader, index: int, num_runs: int, measure: Measure, ki
         lists.insert(0, nothing(f"{len(left_out)} more kinds: choose them above."))
     if not maps:
         return None, lists or [nothing("This run has no goals.")]
-    columns = min(len(maps), 4 if num_runs == 1 else 2)
-    return plots.cell_maps(maps, measure, look, columns, PAGE_WIDTH // num_runs - 24), lists
+    columns = min(len(maps), 4 if width > PAGE_WIDTH / 2 else 2)
+    return plots.cell_maps(maps, measure, look, columns, width - 24), lists
 
 
 def _listed(kind: str, goals: Curve, measure: Measure, run: int) -> Node:
     """Bits without a place, by verdict, the largest first; each opens its goal."""
     value = measure.of(goals) if measure.key != "verdict" else np.where(goals["count"] > 0, goals["count"], np.nan)
     show = measure.show if measure.key != "verdict" else words.whole
-    order = np.lexsort((goals["id"], -np.nan_to_num(value, nan=-1.0)))[:MOST_LISTED]
+    seen = goals["verdict"] > 0
+    order = np.lexsort((goals["id"], -np.nan_to_num(value, nan=-1.0)))
+    order = order[seen[order]]
+    listed = order[:MOST_LISTED]
     share = np.zeros(len(value))  # under the verdict the count stands as a number alone
     if measure.key != "verdict":
         size = np.log1p(np.nan_to_num(value)) if measure.logarithmic else np.nan_to_num(value)
         share = size / max(1e-9, measure.high or float(np.max(size, initial=0.0)))
     groups: list[Node] = []
-    for verdict in sorted(words.VERDICTS, reverse=True):
+    for verdict in sorted({*words.VERDICTS} - {0}, reverse=True):
         chips = [_chip(kind, goals, int(i), show(None if value[i] != value[i] else value[i]), float(share[i]), run)
-                 for i in order if goals["verdict"][i] == verdict]
-        if chips and verdict == 0:
-            groups.append(h("p", f"{words.verdict_words(0)}: {len(chips)}", class_="verdict-0 unseen"))
-        elif chips:
-            heading = h("h3", f"{words.verdict_words(verdict)} · {len(chips)}", class_=f"verdict verdict-{verdict}")
+                 for i in listed if goals["verdict"][i] == verdict]
+        if chips:
+            many = int(np.sum(goals["verdict"] == verdict))
+            heading = h("h3", f"{words.verdict_words(verdict)} · {many:,}", class_=f"verdict verdict-{verdict}")
             groups.append(h("div", heading, h("div", chips, class_="words"), key=verdict))
-    more = len(value) - len(order)
-    rest = nothing(f"and {more:,} more, in the table") if more > 0 else None
+    if len(order) > len(listed):
+        groups.append(nothing(f"{len(listed):,} of {len(order):,} are listed; the table has all"))
+    unseen = len(seen) - len(order)
+    rest = h("p", f"{words.verdict_words(0)}: {unseen:,}", class_="verdict-0 unseen") if unseen else None
     return h("div", h("h3", kind, class_="kind"), groups, rest, class_="list")
 
 

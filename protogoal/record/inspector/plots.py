@@ -22,6 +22,7 @@ Figure = dict[str, Any]
 Named = tuple[str, str, Curve]  # a run's label, its colour, its curve
 
 X_TITLES = {"step": "environment steps", "minutes": "minutes of training"}
+FEW_POINTS = 60  # so few are also marked, else a curve of one point is not seen
 SIGN_CELLS = 3_000  # more cells than this carry no sign, they would be too small
 
 
@@ -57,6 +58,14 @@ def _faint(colour: str, share: float = 0.18) -> str:
     return f"rgba({red},{green},{blue},{share})"
 
 
+def _mode(curve: Curve) -> str:
+    return "lines+markers" if len(curve["step"]) < FEW_POINTS else "lines"
+
+
+def _time_axis(x: str) -> dict[str, Any]:
+    return {"title": _title(X_TITLES[x]), "rangemode": "tozero"}
+
+
 def _title(text: str) -> dict[str, Any]:
     return {"text": text, "standoff": 6}
 
@@ -67,17 +76,20 @@ def success(curves: list[Named], x: str, theme: Theme) -> Figure:
     for label, colour, curve in curves:
         xs = _x(curve, x)
         low, high = _numbers(curve["low"]), _numbers(curve["high"])
+        if len(xs) == 1:  # no area to fill: the interval is a bar
+            traces.append({"type": "scatter", "mode": "lines", "x": xs * 2, "y": [low[0], high[0]], "hoverinfo": "skip",
+                           "line": {"color": colour, "width": 2}, "showlegend": False, "legendgroup": label})
         traces += [
-            {"type": "scatter", "x": xs + xs[::-1], "y": high + low[::-1], "fill": "toself", "fillcolor": _faint(colour),
-             "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False, "legendgroup": label},
-            {"type": "scatter", "mode": "lines+markers" if len(xs) < 60 else "lines", "x": xs,
-             "y": _numbers(curve["success"]), "name": label, "legendgroup": label, "line": {"color": colour, "width": 2},
+            {"type": "scatter", "mode": "lines", "x": xs + xs[::-1], "y": high + low[::-1], "fill": "toself",
+             "fillcolor": _faint(colour), "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False, "legendgroup": label},
+            {"type": "scatter", "mode": _mode(curve), "x": xs,
+             "y": _numbers(curve["success"]), "name": _plain(label), "legendgroup": label, "line": {"color": colour, "width": 2},
              "marker": {"size": 5},
              "customdata": [f"{100 * a:.0f}–{100 * b:.0f} %, {n:.0f} episodes"
                             for a, b, n in zip(curve["low"], curve["high"], curve["episodes"], strict=True)],
              "hovertemplate": "%{y:.0%} (%{customdata})"}]
     return {"data": traces, "layout": _layout(
-        theme, showlegend=len(curves) > 1, xaxis={"title": _title(X_TITLES[x])},
+        theme, showlegend=len(curves) > 1, xaxis=_time_axis(x),
         yaxis={"title": _title("success"), "range": [-0.02, 1.02], "tickformat": ".0%"})}
 
 
@@ -86,20 +98,22 @@ def funnel(curve: Curve, x: str, theme: Theme) -> Figure:
     logarithmic = float(np.max(curve["declared"], initial=0.0)) >= LARGE_SPACE
     axis = {"type": "log", "dtick": 1} if logarithmic else {"rangemode": "tozero"}
     traces: list[Figure] = [
-        {"type": "scatter", "mode": "lines", "x": _x(curve, x), "y": _numbers(np.where(curve[stage] > 0, curve[stage], np.nan), 9),
-         "name": stage, "line": {"color": theme.stages[stage], "width": 2, "dash": DASH[stage]}, "hovertemplate": "%{y:,}"}
+        {"type": "scatter", "mode": _mode(curve), "x": _x(curve, x), "name": stage, "marker": {"size": 4},
+         "y": _numbers(np.where(curve[stage] > 0, curve[stage], np.nan), 9), "hovertemplate": "%{y:,}",
+         "line": {"color": theme.stages[stage], "width": 2, "dash": DASH[stage]}}
         for stage in FUNNEL]
     return {"data": traces, "layout": _layout(
-        theme, xaxis={"title": _title(X_TITLES[x])}, yaxis={"title": _title("goals"), **axis})}
+        theme, xaxis=_time_axis(x), yaxis={"title": _title("goals"), **axis})}
 
 
 def metric(curves: list[Named], name: str, x: str, theme: Theme) -> Figure:
     """Any recorded number over time, one line a run."""
-    traces: list[Figure] = [{"type": "scatter", "mode": "lines", "x": _x(curve, x), "y": _numbers(curve["value"]),
-                             "name": label, "line": {"color": colour, "width": 1.8}, "hovertemplate": "%{y:.4g}"}
+    traces: list[Figure] = [{"type": "scatter", "mode": _mode(curve), "x": _x(curve, x), "y": _numbers(curve["value"]),
+                             "name": _plain(label), "line": {"color": colour, "width": 1.8}, "marker": {"size": 5},
+                             "hovertemplate": "%{y:.4g}"}
                             for label, colour, curve in curves]
     return {"data": traces, "layout": _layout(
-        theme, showlegend=len(curves) > 1, xaxis={"title": _title(X_TITLES[x])}, yaxis={"title": _title(name)})}
+        theme, showlegend=len(curves) > 1, xaxis=_time_axis(x), yaxis={"title": _title(_plain(name))})}
 
 
 def history(curve: Curve, facts: RunFacts, theme: Theme) -> Figure:
@@ -111,6 +125,8 @@ def history(curve: Curve, facts: RunFacts, theme: Theme) -> Figure:
         return {"type": "scatter", "mode": "lines", "x": steps, "y": _numbers(values, 9), "name": name, "xaxis": "x", "yaxis": axis,
                 "line": {"color": colour, "width": 2, **more}, "hovertemplate": form, "connectgaps": True}
 
+    counts = curve["count"][curve["count"] > 0]
+    ends = sorted({float(counts[0]), float(counts[-1])}) if counts.size else []
     pursued = np.where(curve["pursuits"] > 0, curve["success"], np.nan)
     traces = [
         line(np.where(curve["count"] > 0, curve["count"], np.nan), "count", theme.muted, "y3", "%{y:,}"),
@@ -126,11 +142,12 @@ def history(curve: Curve, facts: RunFacts, theme: Theme) -> Figure:
     base = _layout(theme, height=400, shapes=shapes, margin={"l": 40, "r": 8, "t": 8, "b": 36})
     axis = base["yaxis"]
     base |= {
-        "xaxis": {**base["xaxis"], "anchor": "y", "title": _title("environment steps")},
+        "xaxis": {**base["xaxis"], "anchor": "y", **_time_axis("step")},
         "yaxis": {**axis, "domain": [0, 0.30], "range": [-0.4, 4.4], "tickvals": [0, 1, 2, 3, 4],
                   "ticktext": [words.verdict_words(v) for v in range(5)]},
         "yaxis2": {**axis, "domain": [0.36, 0.78], "range": [-0.05, 1.08]},
-        "yaxis3": {**axis, "domain": [0.84, 1.0], "type": "log", "nticks": 3, "title": _title("count")},
+        "yaxis3": {**axis, "domain": [0.84, 1.0], "type": "log", "tickvals": ends,
+                   "ticktext": [words.short(end) for end in ends], "title": _title("count")},
         "legend": {**base["legend"], "y": 1.01}}
     return {"data": traces, "layout": base}
 
@@ -164,11 +181,12 @@ def cell_maps(kinds: list[tuple[str, Curve]], measure: Measure, theme: Theme, co
         layout["annotations"].append({
             "text": f"<b>{_plain(kind)}</b>", "showarrow": False, "xref": "paper", "yref": "paper", "x": (left + right) / 2,
             "y": top, "yanchor": "bottom", "xanchor": "center", "font": {"size": 13}})
-        traces.append(_cell_map(goals, num_rows, num_cols, measure, suffix, theme))
+        cell = min(panel / num_cols, height / num_rows)  # pixels, about
+        traces.append(_cell_map(goals, num_rows, num_cols, measure, suffix, int(min(24, max(8, 0.35 * cell)))))
     return {"data": traces, "layout": layout}
 
 
-def _cell_map(goals: Curve, num_rows: int, num_cols: int, measure: Measure, suffix: str, theme: Theme) -> Figure:
+def _cell_map(goals: Curve, num_rows: int, num_cols: int, measure: Measure, suffix: str, sign_size: int) -> Figure:
     r, c = goals["row"].astype(int), goals["col"].astype(int)
     value = measure.of(goals)
     z = np.full((num_rows, num_cols), np.nan)
@@ -185,7 +203,7 @@ def _cell_map(goals: Curve, num_rows: int, num_cols: int, measure: Measure, suff
         signs = np.full((num_rows, num_cols), "", np.object_)
         signs[r, c] = [words.SIGNS[int(v)] if v else "" for v in value]
         hover = shown.tolist()
-        trace |= {"text": signs.tolist(), "texttemplate": "%{text}", "textfont": {"size": 11, "color": "#10151b"},
+        trace |= {"text": signs.tolist(), "texttemplate": "%{text}", "textfont": {"size": sign_size, "color": "#10151b"},
                   "hovertext": hover, "hovertemplate": "row %{y}, column %{x}: %{hovertext}<extra></extra>"}
     return trace
 

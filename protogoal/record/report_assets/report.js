@@ -20,7 +20,7 @@
   }
   const whole = (n) => (n === null ? "–" : Math.round(n).toLocaleString("en"));
   const decimal = (n) => (n === null ? "–" : n.toFixed(2).replace("-", "−"));
-  const signed = (n) => (n === null ? "–" : (n < 0 ? "−" : "+") + Math.abs(n).toFixed(2));
+  const signed = (n) => (n === null ? "–" : (n < 0 ? "−" : "+") + Math.abs(n).toFixed(Math.abs(n) >= 0.05 ? 2 : 3));
   const percent = (n) => (n === null ? "–" : Math.round(100 * n) + " %");
   const verdict = (v) => data.signs[v] + " " + data.verdicts[v];
   function ramp(share) {
@@ -151,7 +151,7 @@
             box.append(make("div", verdict(v) + " · " + words.length, "v" + v), make("div", words.map((i) => make("span", [
               kind.names[i].replace(kind.kind + ": ", "") + " ", make("small", measure === "success" ? shown(kind.success[frame][i]) : whole(kind.count[frame][i]))], "word")), "words"));
           }
-          const unseen = kind.verdict[frame].filter((v) => v === 0).length;
+          const unseen = kind.total - kind.verdict[frame].filter((v) => v !== 0).length;
           if (unseen) box.append(make("div", verdict(0) + ": " + unseen, "v0"));
           lists.append(box);
         }

@@ -36,7 +36,17 @@
   document.addEventListener("click", function (event) {
     const button = event.target.closest("[data-goal]");
     if (button) openGoal(button.dataset.run, button.dataset.goal);
+    const clip = event.target.closest("button.clip"), dialog = document.getElementById("large");
+    if (clip) showLarge(dialog, clip.querySelector("img"));
+    else if (event.target === dialog || event.target.id === "close-clip") dialog.close();
   });
+
+  function showLarge(dialog, picture) {
+    const large = document.getElementById("large-clip");
+    large.src = picture.src;
+    large.alt = document.getElementById("large-caption").textContent = picture.alt;
+    dialog.showModal(); // Escape closes it
+  }
 
   // Makes the children of an element those of a tree (tree.py), keeping what is there already. Text enters as text.
   function patch(parent, wanted) {
