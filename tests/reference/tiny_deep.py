@@ -1,17 +1,21 @@
 """A deep run of seconds, with everything switched on: recurrent core, burn-in, novelty draws, AND-goals."""
 
+import dataclasses
+
 import numpy as np
 
 from protogoal.config import (
     ActorSettings,
     BabaSettings,
     DeepConfig,
+    DeepSeaSettings,
     EvaluationSettings,
     LearnerSettings,
     NetworkSettings,
     PGESettings,
     ReplaySettings,
 )
+from protogoal.deep.settings_agent57 import Agent57Settings
 from protogoal.goals.values import EstimatorSettings
 
 TINY = DeepConfig(
@@ -25,6 +29,11 @@ TINY = DeepConfig(
     refresh_every=100,
     evaluation=EvaluationSettings(every=250, episodes=2, final_episodes=2),
     steps=1200,
+)
+TINY_AGENT57 = dataclasses.replace(
+    TINY, agent="agent57", env=DeepSeaSettings(size=6),
+    agent57=Agent57Settings(num_policies=4, memory_capacity=40, curiosity_hidden=16, distillation_size=8, embedding_size=4,
+                            meta_episode_length=3, bandit_window=6, episodic_memory_reward_scale=0.1),
 )
 
 

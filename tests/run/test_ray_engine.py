@@ -9,22 +9,26 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
-from reference.tiny_deep import TINY, differences
+from reference.tiny_deep import TINY, TINY_AGENT57, differences
 
 ray = pytest.importorskip("ray")
 
 from protogoal.config import RaySettings  # noqa: E402
 from protogoal.record.store import Store  # noqa: E402
-from protogoal.run import checkpoint  # noqa: E402
+from protogoal.run import checkpoint, training  # noqa: E402
+from protogoal.run.directory import RunDirectory  # noqa: E402
 from protogoal.run.local import LocalSession  # noqa: E402
+from protogoal.run.ray.evaluator import EVALUATIONS_AHEAD  # noqa: E402
 from protogoal.run.ray.session import RaySession  # noqa: E402
+from protogoal.run.ray.shard import ADDS_AHEAD  # noqa: E402
 from protogoal.run.ray.worker import Acting  # noqa: E402
 
 PATIENCE = 600.0  # seconds for anything that is waited for
 CPUS = {f"{role}_cpus": 0.25 for role in ("worker", "learner", "shard", "pge", "evaluator")}
 LOCKSTEP = RaySettings(workers=1, synchronous=True, prefetch=0, **CPUS)
-FREE = RaySettings(workers=2, shards=2, backup_seconds=0.2, answer_seconds=300.0, updates_per_call=4, **CPUS)
+FREE = RaySettings(workers=2, shards=2, backup_seconds=0.2, answer_seconds=300.0, updates_per_call=4, backlog=2_000, **CPUS)
 
 
 @pytest.fixture(scope="module")
@@ -108,6 +112,28 @@ def test_what_one_engine_began_the_other_goes_on_with_to_the_bit(lockstep, whole
     assert differences(without_clock(local.state_dict()), without_clock(whole.end)) == []
 
 
+def test_a_checkpoint_of_another_network_is_refused_in_one_line(lockstep, whole, tmp_path):
+    """The last of the lockstep session: it cannot be used after this."""
+    learner = whole.half["agent"]["learner"]
+    wider = {name: np.repeat(array, 2, axis=0) for name, array in learner["network"].items()}
+    other = whole.half | {"agent": whole.half["agent"] | {"learner": learner | {"network": wider}}}
+    run = RunDirectory.create(tmp_path / "run", "tiny", whole.config)
+    with pytest.raises(ValueError, match=r"^the checkpoint in .* does not fit this run: learner: .*shape") as refused:
+        training.load_state(lockstep, other, run)
+    assert "\n" not in str(refused.value)
+
+
+def test_agent57_in_lockstep_is_the_local_engines_too(cluster):
+    config = dataclasses.replace(TINY_AGENT57, ray=LOCKSTEP, steps=400)
+    local, session = LocalSession(config), RaySession(config)
+    run(local, Silent())
+    run(session, Silent())
+    state = without_clock(session.state_dict())
+    session.close()
+    assert int(state["agent"]["learner"]["updates"]) > 3
+    assert differences(state, without_clock(local.state_dict())) == []
+
+
 # --- asynchronous, with faults --------------------------------------------------------------------------------------
 
 
@@ -158,6 +184,28 @@ def test_the_ratio_of_learning_to_acting_is_held(free):
     behind = (pacing.steps - pacing.forgiven - free.config.learner.min_replay) / per_update - pacing.updates
     slack = free.config.ray.max_lag + 2 * free.config.ray.calls_ahead * free.session.acting.steps_per_call / per_update
     assert -1 <= behind <= slack
+
+
+@pytest.mark.parametrize("role", ["learner", "proto-goal evaluator", "evaluator", "replay shard 1"])
+def test_acting_waits_for_a_role_that_does_not_keep_up_and_nothing_piles_up(free, role):
+    session, crew, ray_settings = free.session, free.office.crew, free.config.ray
+    member = next(member for member in crew.members if member.name == role)
+
+    def acting():
+        return sum(crew.waiting(worker, "collect") for worker in session.acting.members)
+
+    os.kill(member.whereabouts["pid"], signal.SIGSTOP)  # it lives, and answers nothing
+    try:
+        free.until(lambda: session.acting._held is not None and not acting())
+        on_their_way = ray_settings.workers * ray_settings.calls_ahead
+        assert all(crew.waiting(shard, "add") <= ADDS_AHEAD + on_their_way for shard in session.memory.members)
+        assert len(session.evaluating.queue) <= EVALUATIONS_AHEAD + 1
+        to_count = sum(n for _, n in session.judging._backlog) + session.judging._under_way
+        assert to_count <= ray_settings.backlog + on_their_way * session.acting.steps_per_call
+        step = session.step
+    finally:
+        os.kill(member.whereabouts["pid"], signal.SIGCONT)
+    free.until(lambda: session.step > step + 200)
 
 
 def test_a_killed_worker_is_replaced_and_the_steps_it_was_making_are_counted_as_lost(free):

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reference.tiny_deep import TINY, differences
+from reference.tiny_deep import TINY, TINY_AGENT57, differences
 
 ray = pytest.importorskip("ray")
 
@@ -22,13 +22,17 @@ from protogoal.cli import main  # noqa: E402
 from protogoal.config import RaySettings  # noqa: E402
 from protogoal.goals.spaces import BagOfWords  # noqa: E402
 from protogoal.run import training  # noqa: E402
+from protogoal.run.local import LocalSession  # noqa: E402
 from protogoal.run.ray import cluster, crew  # noqa: E402
 from protogoal.run.ray.pacing import Pacing  # noqa: E402
+from protogoal.run.ray.published import Published  # noqa: E402
 from protogoal.run.ray.session import RaySession  # noqa: E402
 from protogoal.run.ray.shard import shares  # noqa: E402
-from protogoal.run.ray.state import merge_replays, split_replay  # noqa: E402
+from protogoal.run.ray.state import merge_replays, split_replay, without_episodes  # noqa: E402
 from protogoal.run.ray.words import Words, share_words  # noqa: E402
+from protogoal.run.ray.worker import Worker  # noqa: E402
 
+PATIENCE = 600.0  # seconds for anything that is waited for
 ALONE = ["--engine", "ray"]
 FEW = {f"{role}_cpus": 0.1 for role in ("worker", "learner", "shard", "pge", "evaluator")}
 
@@ -94,6 +98,34 @@ def test_more_resources_than_the_cluster_has_are_refused(small_ray, fields, word
     with pytest.raises(ValueError, match=words):
         RaySession(dataclasses.replace(TINY, ray=RaySettings(**fields)))
     assert ray.is_initialized()  # what was there before stays
+
+
+def test_a_run_joins_the_cluster_at_an_address_and_killed_goes_on_from_its_last_checkpoint(small_ray, tmp_path):
+    run = tmp_path / "run"
+    fields = FEW | {"workers": 1, "envs_per_worker": 4, "address": ray.get_runtime_context().gcs_address}
+    code = f"""
+import dataclasses, pathlib, sys
+sys.path.insert(0, sys.argv[2])
+from reference.tiny_deep import TINY_AGENT57
+from protogoal.run import training
+training.CHECKPOINT_SECONDS, training.CHECKPOINT_SHARE = 0.1, 1.0
+training.train(pathlib.Path(sys.argv[1]), "tiny", dataclasses.replace(TINY_AGENT57, steps=10**7), "ray", {fields!r})
+"""
+    process = subprocess.Popen([sys.executable, "-c", code, str(run), str(Path(__file__).parents[1])],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + PATIENCE
+    while process.poll() is None and not list(run.glob("checkpoints/[0-9]*")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.kill()
+    assert process.wait() == -signal.SIGKILL
+    while ray.available_resources().get("CPU") != 3.0 and time.monotonic() < deadline:  # its roles end with it
+        time.sleep(0.1)
+    config, step = run / "config.json", latest(run)
+    assert step > 0
+    config.write_text(config.read_text().replace('"steps": 10000000', f'"steps": {step + 200}'))
+    training.resume(run)  # on Ray, as before
+    assert latest(run) >= step + 200
+    assert ray.is_initialized()
 
 
 def test_a_shard_larger_than_any_machine_is_refused(small_ray):
@@ -210,6 +242,21 @@ def test_replay_divided_and_merged_again_is_the_same():
     state = replay_state(8, 0, seed=1)
     again = merge_replays(split_replay(state, shards=2, capacity=4))
     assert differences(again | {"next": 0}, state) == []
+
+
+def test_what_agent57_knows_of_its_policies_goes_from_several_workers_to_the_local_engine():
+    workers = [Worker(dataclasses.replace(TINY_AGENT57, ray=RaySettings(workers=2)), index, 2) for index in range(2)]
+    for worker in workers:
+        worker.collect(Published(), Published(), True, 8)
+    states = [worker.state() for worker in workers]
+    local = LocalSession(TINY_AGENT57).agent.actor
+    local.load_state_dict(without_episodes(states))
+    assert not local.was_restored
+    pulls = np.concatenate([state["bandit"]["pulls"] for state in states])
+    assert pulls.sum() > 0
+    assert (local.bandit.pulls == pulls).all()
+    local.load_state_dict(without_episodes(states[:1]))  # of another number of environments: it learns them anew
+    assert (local.bandit.pulls == pulls).all()
 
 
 def test_replay_is_merged_by_age_and_the_newest_are_kept():

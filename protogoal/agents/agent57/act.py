@@ -55,4 +55,5 @@ class Agent57Actor(Actor):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         super().load_state_dict(state)
-        self.bandit.load_state_dict(state["bandit"])
+        if len(state["bandit"]["pulls"]) == self.env.num_envs:  # else saved with another number of environments
+            self.bandit.load_state_dict(state["bandit"])

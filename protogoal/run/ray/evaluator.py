@@ -1,6 +1,7 @@
 """The evaluator of the task in a process of its own: takes weights, plays for the task (paper, Appendix C).
 
-`Evaluating`, its desk, asks for an evaluation each `evaluation.every` steps; training goes on meanwhile.
+`Evaluating`, its desk, asks for an evaluation each `evaluation.every` steps; training goes on meanwhile, unless too many
+wait: each keeps its weights.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ from protogoal.deep.network import weights_from_arrays
 from protogoal.run.local import play_episodes
 from protogoal.run.ray.crew import Office, Role, start_role
 from protogoal.run.ray.published import Published
+
+EVALUATIONS_AHEAD = 4
+"""Evaluations that may wait or be played; then acting waits."""
 
 
 class EvaluatorRole(Role):
@@ -59,6 +63,10 @@ class Evaluating:
         self.task_policy: int | None = None
         self.member = office.crew.add("evaluator", lambda _: start_role(
             EvaluatorRole, office.config, office.spaces, cpus=office.config.ray.evaluator_cpus), self._died)
+
+    @property
+    def is_behind(self) -> bool:
+        return len(self.queue) >= EVALUATIONS_AHEAD
 
     def is_due(self) -> bool:
         """Whether it is time; asked once for each evaluation."""

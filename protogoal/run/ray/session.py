@@ -123,6 +123,8 @@ class RaySession:
             self.acting.hold("storing")
         elif self.judging is not None and self.judging.is_behind:
             self.acting.hold("counting")
+        elif self.evaluating.is_behind:
+            self.acting.hold("evaluating")
         else:
             self.acting.ask_all(self.learning.weights, self._goals)
 
@@ -244,7 +246,7 @@ class RaySession:
             "learner": learner,
             "acting_network": learner["network"],
             "replay": merge_replays([shard["replay"] for shard in shards]),
-            "actor": workers[0] if len(workers) == 1 else without_episodes(workers[0]["rng"]),
+            "actor": workers[0] if len(workers) == 1 else without_episodes(workers),
             "sampling": shards[0]["sampling"],
             "steps": self.step,
         }

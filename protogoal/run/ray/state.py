@@ -68,6 +68,14 @@ def _share(total: np.ndarray, shard: int, shards: int) -> np.ndarray:
     return share
 
 
-def without_episodes(generator: State) -> dict[str, Any]:
-    """An actor's state that says: environments cannot be restored, go on with this generator."""
-    return {"rng": dict(generator), "env": None}
+def without_episodes(workers: Sequence[State]) -> dict[str, Any]:
+    """Several workers' states as one actor's that says: environments cannot be restored, go on with this generator.
+
+    What Agent57 knows of its policies, for each environment, goes along.
+    """
+    state: dict[str, Any] = {"rng": dict(workers[0]["rng"]), "env": None}
+    if "bandit" in workers[0]:
+        bandits = [worker["bandit"] for worker in workers]
+        joined = {name: np.concatenate([bandit[name] for bandit in bandits]) for name in ("arm", "reward", "pulls")}
+        state["bandit"] = joined | {"rng": bandits[0]["rng"]}
+    return state
