@@ -34,11 +34,12 @@ _LEARNER = LearnerSettings(
     weight_decay=0.0,
     batch_size=16,
     replay_ratio=1.0,
-    task_discount=0.98,
+    task_discount=0.97,
     goal_discount=0.95,
     clip_goal_values=True,
     target_period=200,
     relabel="all",
+    average_decay=0.999,
 )
 _BABA = DeepConfig(
     env=BabaSettings(max_steps=200),

@@ -17,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from protogoal.deep.average import AverageWeights
 from protogoal.deep.network import QNetwork, weights_from_arrays, weights_to_arrays
 from protogoal.deep.relabel import BatchGoals, KnownGoals, relabel
 from protogoal.deep.returns import h, h_inverse, multi_step_targets
@@ -36,7 +37,7 @@ class Values(NamedTuple):
 
 
 class Learner:
-    """Online and target network, optimiser, and the number of updates made."""
+    """Online and target network, the mean that is played with, optimiser, and the number of updates made."""
 
     def __init__(self, network: QNetwork, target: QNetwork, settings: LearnerSettings, seed: Seed, burn_in: int = 0):
         self.network, self.target, self.settings, self.burn_in = network, target, settings, burn_in
@@ -49,6 +50,7 @@ class Learner:
             weight_decay=settings.weight_decay,
             fused=True,
         )
+        self.average = AverageWeights(network, settings.average_decay)
         self.rng = np.random.default_rng(seed)
         self.updates = 0
 
@@ -56,7 +58,9 @@ class Learner:
         """One step on a batch, for the goals that `relabel` chooses among the known; returns figures for the log."""
         goals = relabel(batch, known, self.settings, self.rng, self.burn_in)
         values = self.values(batch, goals)
-        return self.descend(batch, goals, values, values.online)
+        figures = self.descend(batch, goals, values, values.online)
+        self.average.update()
+        return figures
 
     def values(self, batch: Segments, goals: BatchGoals) -> Values:
         """What both networks say of a batch."""
@@ -134,6 +138,7 @@ class Learner:
         return {
             "network": weights_to_arrays(self.network),
             "target": weights_to_arrays(self.target),
+            "average": self.average.state_dict(),
             "optimizer": [{name: value.numpy().copy() for name, value in moment.items()} for moment in moments],
             "rng": self.rng.bit_generator.state,
             "updates": self.updates,
@@ -143,6 +148,7 @@ class Learner:
         """Take back what `state_dict` gave."""
         weights_from_arrays(self.network, state["network"])
         weights_from_arrays(self.target, state["target"])
+        self.average.load_state_dict(state["average"])
         for parameter, moment in zip(self.network.parameters(), state["optimizer"], strict=True):
             self.optimizer.state[parameter] = {name: torch.from_numpy(np.array(value)) for name, value in moment.items()}
         self.rng.bit_generator.state = state["rng"]

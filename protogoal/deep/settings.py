@@ -150,6 +150,8 @@ class LearnerSettings:
     """AND-goals learned per batch, drawn uniformly from the observed ones (relabel = all)."""
     task_weight: float = 1.0
     """Weight of the task's loss beside the mean over proto-goals (relabel = all)."""
+    average_decay: float = 0.0
+    """The evaluator plays with a running mean of the weights, of 1/(1 − decay) updates; 0: with the newest weights."""
 
     def __post_init__(self) -> None:
         check(self, "learning_rate", 1e-12, 1.0)
@@ -172,6 +174,7 @@ class LearnerSettings:
         check(self, "max_goals", 1)
         check(self, "conjunctions", 0)
         check(self, "task_weight", 0.0, 1e6)
+        check(self, "average_decay", 0.0, 0.999999)
 
 
 @dataclass(frozen=True)

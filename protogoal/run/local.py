@@ -53,6 +53,12 @@ class LocalSession:
     def step(self) -> int:
         return self.agent.steps
 
+    @property
+    def playing(self) -> Network:
+        """The network that is evaluated and shown."""
+        network: Network = self.agent.learner.average.network
+        return network
+
     def train(self, store: Store) -> Iterator[tuple[int, dict[str, Any]]]:
         """Trains to the end; yields (step, facts for people) after each window, where the state may be saved."""
         log, agent = self.log, self.agent
@@ -104,7 +110,7 @@ class LocalSession:
 
     def _evaluate(self, store: Store, episodes: int) -> Evaluation:
         with self.log.timing("evaluate"):
-            result = play_episodes(self.config, self.agent.network, episodes, self._evaluations, self.space)
+            result = play_episodes(self.config, self.playing, episodes, self._evaluations, self.space)
         store.evaluation(self.step, result.episodes, result.successes, result.mean_return)
         store.metrics(self.step, {"success": result.success_rate, "episode_length": result.mean_length})
         store.metrics(self.step, self.log.metrics(self.step))
@@ -115,7 +121,7 @@ class LocalSession:
 
     def evaluate(self, episodes: int, seed: int) -> int:
         """Episodes for the task: how many succeeded."""
-        return play_episodes(self.config, self.agent.network, episodes, np.random.default_rng(seed), self.space).successes
+        return play_episodes(self.config, self.playing, episodes, np.random.default_rng(seed), self.space).successes
 
     def play(self, goal: int | None, seed: int) -> Iterator[tuple[Any, str]]:
         """Frames of one episode for the task, or until the goal is attained, with what happens in words."""
@@ -124,7 +130,7 @@ class LocalSession:
             if not isinstance(self.agent, ProtoR2D2):
                 raise ValueError(f"the agent {self.config.agent} has no goals; leave out --goal")
             members, words = np.array(self.agent.evaluator.table.members(goal)), self.agent.evaluator.name(goal)
-        yield from play_pictures(self.config, self.agent.network, self.space, members, words, seed)
+        yield from play_pictures(self.config, self.playing, self.space, members, words, seed)
 
     def close(self) -> None:
         self.env.close()

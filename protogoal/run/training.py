@@ -176,7 +176,8 @@ class _Saver:
         self.store.flush()  # first the record up to here, then the state that goes on from here: nothing is ever missing
         checkpoint.save(self.run.checkpoints, self.session.step, state, about=self.run.about)
         if "agent" in state:
-            checkpoint.save_weights(self.run.weights, state["agent"]["acting_network"])
+            agent = state["agent"]  # the weights it is evaluated with
+            checkpoint.save_weights(self.run.weights, agent["learner"]["average"].get("weights", agent["acting_network"]))
         self._saved = self.session.step
         now = time.monotonic()
         self._due = now + max(CHECKPOINT_SECONDS, (now - start) / CHECKPOINT_SHARE)

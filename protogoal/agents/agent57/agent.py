@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 
 from protogoal.agents.agent57.act import Agent57Actor
-from protogoal.agents.agent57.split import SplitNetwork
+from protogoal.agents.agent57.split import SplitLearner, SplitNetwork
 from protogoal.agents.r2d2 import R2D2
 from protogoal.deep.act import Experience
 
@@ -19,7 +19,10 @@ class Agent57(R2D2):
     network: SplitNetwork
     acting_network: SplitNetwork
     actor: Agent57Actor
+    learner: SplitLearner
 
     def remember(self, experience: Experience) -> None:
         super().remember(experience)
-        self.network.task_policy.copy_(torch.tensor(self.actor.bandit.greedy_arm()))  # what the evaluator plays
+        policy = torch.tensor(self.actor.bandit.greedy_arm())  # what the evaluator plays
+        self.network.task_policy.copy_(policy)
+        self.learner.average.network.task_policy.copy_(policy)

@@ -4,7 +4,9 @@ With d² the squared distances to the k nearest states in memory and d²_m their
 
     d_n = max(d² / d²_m − ξ, 0)      K = ε / (d_n + ε)      s = √ΣK + c      r = 0 if s > s_max else 1/s
 
-A memory with fewer than k states counts those it has k/n-fold; an empty one gives 0, as there is nothing to compare with.
+# DEVIATION(D20): a memory with fewer than k states counts those it has k/n-fold; an empty one gives 0, as there is nothing
+# to compare with; d²_m is an exponential mean.
+
 `curiosity` asks for each step's reward and empties the memory every `meta_episode_length` episodes.
 """
 

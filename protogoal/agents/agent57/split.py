@@ -23,6 +23,7 @@ from protogoal.agents.agent57.distillation import RandomDistillation
 from protogoal.agents.agent57.embedding import ControllableEmbedding
 from protogoal.agents.agent57.mixture import beta_ladder, discount_ladder
 from protogoal.config import DeepConfig
+from protogoal.deep.average import AverageWeights
 from protogoal.deep.learn import Learner, Seed
 from protogoal.deep.network import CoreState, QNetwork, weights_from_arrays, weights_to_arrays
 from protogoal.deep.relabel import BatchGoals, KnownGoals
@@ -138,7 +139,9 @@ class SplitLearner:
     def __init__(self, network: SplitNetwork, target: SplitNetwork, config: DeepConfig, seed: Seed):
         self.network, self.agent57, self.burn_in = network, config.agent57, config.replay.burn_in
         target.load_state_dict(network.state_dict())
-        settings: LearnerSettings = replace(config.learner, clip_goal_values=False)  # policies are not proto-goals
+        self.average = AverageWeights(network, config.learner.average_decay)  # of both networks
+        # policies are not proto-goals
+        settings: LearnerSettings = replace(config.learner, clip_goal_values=False, average_decay=0.0)
         self.extrinsic = Learner(network.extrinsic, target.extrinsic, settings, seed, self.burn_in)
         self.intrinsic = Learner(network.intrinsic, target.intrinsic, settings, seed, self.burn_in)
         self._curious = [p for part in (network.embedding, network.distillation) for p in part.parameters() if p.requires_grad]
@@ -164,6 +167,7 @@ class SplitLearner:
         greedy = combine(value_e.online, value_i.online, beta, self.extrinsic.settings.value_transform)
         figures_e = self.extrinsic.descend(read_e, streams.extrinsic, value_e, greedy)
         figures_i = self.intrinsic.descend(read_i, streams.intrinsic, value_i, greedy)
+        self.average.update()
         return figures_e | {"intrinsic_loss": figures_i["loss"]} | self._learn_curiosity(batch.last(batch.steps - self.burn_in))
 
     def _learn_curiosity(self, batch: Segments) -> dict[str, float]:
@@ -181,6 +185,7 @@ class SplitLearner:
         moments = [self.optimizer.state.get(p, {}) for p in self._curious]
         return {
             "network": weights_to_arrays(self.network),
+            "average": self.average.state_dict(),
             "extrinsic": self.extrinsic.state_dict(),
             "intrinsic": self.intrinsic.state_dict(),
             "optimizer": [{name: value.numpy().copy() for name, value in moment.items()} for moment in moments],
@@ -190,6 +195,7 @@ class SplitLearner:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take back what `state_dict` gave."""
         weights_from_arrays(self.network, state["network"])
+        self.average.load_state_dict(state["average"])
         self.extrinsic.load_state_dict(state["extrinsic"])
         self.intrinsic.load_state_dict(state["intrinsic"])
         for parameter, moment in zip(self._curious, state["optimizer"], strict=True):

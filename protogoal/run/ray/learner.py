@@ -75,8 +75,11 @@ class LearnerRole(Role):
         self._ahead.clear()
         self._batches.clear()
 
-    def learn(self, updates: int, sizes: Mapping[int, int], known: Published) -> tuple[Learned, Arrays]:
-        """Makes updates (fewer if a shard dies) on batches drawn in proportion to `sizes`; and the weights after them."""
+    def learn(self, updates: int, sizes: Mapping[int, int], known: Published) -> tuple[Learned, Arrays, Arrays]:
+        """Makes updates (fewer if a shard dies) on batches drawn in proportion to `sizes`.
+
+        Beside what was done: the weights after it, to act with, and those to evaluate with (none where they are the same).
+        """
         if known.version != self._known_version:
             self.known, self._known_version = known.fetch(), known.version
         figures: dict[str, float] = defaultdict(float)
@@ -90,7 +93,8 @@ class LearnerRole(Role):
             for name, value in self.learner.update(batch, self.known).items():
                 figures[name] += value
             done += 1
-        return Learned(done, dict(figures), waited), self.weights()
+        average = self.learner.average
+        return Learned(done, dict(figures), waited), self.weights(), weights_to_arrays(average.network) if average.decay else {}
 
     def _next_batch(self, sizes: Mapping[int, int], left: int) -> Segments | None:
         """The next of the batches that came; where there is none, those of a crate asked for before, or for this call."""
@@ -127,6 +131,8 @@ class Learning:
     def __init__(self, office: Office, memory: Memory):
         self.office, self.memory = office, memory
         self.weights = Published()
+        self.average = Published()
+        """What the evaluator plays with."""
         self._backup: dict[str, Any] | None = None
         self._backup_due = 0.0
         self.member = office.crew.add("learner", self.start, self._died)
@@ -149,7 +155,9 @@ class Learning:
         if updates <= 0:
             return
         office = self.office
-        answer, weights = self.member.handle.learn.options(num_returns=2).remote(updates, dict(self.memory.sizes), known)
+        ask = self.member.handle.learn.options(num_returns=3).remote
+        answer, weights, average = ask(updates, dict(self.memory.sizes), known)
+        is_averaged = office.config.learner.average_decay > 0
 
         def done(learned: Learned) -> None:
             office.pacing.promised -= updates
@@ -157,6 +165,7 @@ class Learning:
             office.log.learned(learned.figures, learned.updates)
             office.log.spent("learner_waits", learned.waited)
             self.weights = self.weights.next(weights)
+            self.average = self.average.next(average) if is_averaged else self.weights
 
         def lost() -> None:
             office.pacing.promised -= updates
@@ -192,3 +201,5 @@ class Learning:
         self.keep(state)
         self.office.crew.call(self.member, "load", self.member.handle.load.remote(state), lambda _: None)
         self.weights = self.weights.next(ray.put(state["network"]))
+        average = state["average"].get("weights")
+        self.average = self.average.next(ray.put(average)) if average else self.weights
