@@ -146,9 +146,9 @@ class RaySession:
 
     def _evaluate_if_due(self) -> None:
         if self.evaluating.is_due():
-            self.evaluating.add(self.config.evaluation.episodes, self.learning.weights)
+            self.evaluating.add(self.config.evaluation.episodes, self.learning.average)
             self._write_metrics()
-        self.evaluating.ask(self.learning.weights)
+        self.evaluating.ask(self.learning.average)
 
     def _write_losses(self) -> None:
         self.memory.write_losses()
@@ -169,10 +169,10 @@ class RaySession:
     def _finish(self) -> None:
         """Waits for all that is under way, and plays the last evaluation with the last weights."""
         self._quiesce()
-        self.evaluating.add(self.config.evaluation.final_episodes, self.learning.weights)
+        self.evaluating.add(self.config.evaluation.final_episodes, self.learning.average)
         self._write_metrics()
         while self.evaluating.queue:
-            self.evaluating.ask(self.learning.weights)
+            self.evaluating.ask(self.learning.average)
             self.office.crew.take(timeout=1.0)
         self._write_losses()
 
@@ -241,6 +241,8 @@ class RaySession:
         if self.evaluating.task_policy is not None:
             policy = np.array(self.evaluating.task_policy, learner["network"]["task_policy"].dtype)
             learner = learner | {"network": learner["network"] | {"task_policy": policy}}
+            if "weights" in learner["average"]:
+                learner["average"] = learner["average"] | {"weights": learner["average"]["weights"] | {"task_policy": policy}}
         self.learning.keep(learner)
         agent = {
             "learner": learner,
@@ -281,7 +283,7 @@ class RaySession:
             self.judging.next_refresh = int(state["next_refresh"])
         self.evaluating.load(state["evaluations"])
         self.evaluating.next_step = int(state["next_evaluation"]) or self.config.evaluation.every
-        self.evaluating.queue = [(int(step), int(episodes), self.learning.weights) for step, episodes in mine.get("evaluating", [])]
+        self.evaluating.queue = [(int(step), int(episodes), self.learning.average) for step, episodes in mine.get("evaluating", [])]
         self.acting.load(mine.get("workers") or [agent["actor"]])
         office.crew.settle()
 
