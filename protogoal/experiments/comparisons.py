@@ -74,7 +74,7 @@ def ablation(name: str, title: str, claim: str, arms: Sequence[tuple[str, dict[s
 
 _ALL = [
     baba("baba", "medium", 8_000_000),
-    baba("baba-small", "small", 3_000_000),
+    baba("baba-small", "small", 2_500_000),
     baba("baba-paper", "paper", 30_000_000),
     agent57(50_000),
     narrow_river(1_000_000),
