@@ -1,11 +1,14 @@
 """Scaling out: both engines compared, the Ray engine under the load of 128 actors, and memory over a long run.
 
-Three parts, each with its CSV and figure: `engines` (the same run in both engines on the small U-Maze), `load` (simulated
-actors, see `scaling_load`) and `soak` (memory of every process of a run). docs/scaling.md reads the numbers.
+Four parts: `load` (simulated actors, see `scaling_load`), `speed` (steps and CPU seconds of both engines), `soak` (memory of
+every process of a run) and `engines` (the same runs learned by both engines on the small U-Maze). Each has its CSV, all but
+`speed` a figure. docs/scaling.md reads the numbers.
 """
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import os
 import signal
 import subprocess
@@ -24,23 +27,28 @@ ENGINES = Comparison(
     title="The same run in both engines: U-Maze small",
     claim="",
     arms=(Arm("local", PRESET), Arm("ray, 2 workers", PRESET, {"engine": "ray", "workers": 2})),
-    scales={"smoke": Scale(3_000, 1), "cpu": Scale(1_600_000, 3), "paper": Scale(4_000_000, 3)},
-    common={"evaluation.every": 100_000},
+    scales={"smoke": Scale(3_000, 1), "cpu": Scale(3_000_000, 3), "paper": Scale(3_000_000, 10)},
     smoke={"evaluation.every": 1_000, "evaluation.episodes": 2, "evaluation.final_episodes": 2, "learner.min_replay": 1_500},
 )
-RATES = (2_000, 4_000, 8_000, 16_000, 32_000, 64_000)  # steps a second offered by the simulated actors
-LOAD_SECONDS = {"smoke": 3.0, "cpu": 15.0, "paper": 60.0}
+RATES = (2_000, 4_000, 8_000, 16_000, 33_280, 66_560)  # steps a second offered by the simulated actors
+LOAD_SECONDS = {"smoke": 3.0, "cpu": 20.0, "paper": 60.0}
+SPEED_STEPS = {"smoke": 20_000, "cpu": 200_000, "paper": 1_000_000}
+WARM_STEPS = 20_000
 SOAK_MINUTES = {"smoke": 0.5, "cpu": 25.0, "paper": 120.0}
 SAMPLE_SECONDS = 5.0
 SOAK = ("engine", "seconds", "step", "process", "megabytes", "cpu_seconds")
-LOAD = ("offered", "achieved", "process", "cpus", "held", "goal_sets")
+LOAD = ("offered", "achieved", "process", "cpus")
+KEPT = ("offered", "achieved", "held_by_storing", "held_by_counting", "held_by_learning", "goal_sets", "goal_sets_due", "uncounted")
 ALONE = ("component", "cpu_seconds")
+SPEED = ("engine", "process", "steps", "seconds", "cpu_seconds")
 
 
 def run(scale: str, seeds: int | None, out: Path) -> None:
     """Each part that is not there yet."""
     if not (out / "load.csv").exists():
         measure_load(out, LOAD_SECONDS[scale], RATES[:2] if scale == "smoke" else RATES)
+    if not (out / "speed.csv").exists():
+        measure_speed(out, SPEED_STEPS[scale])
     if not (out / "soak.csv").exists():
         soak(out, SOAK_MINUTES[scale])
     arms.run(ENGINES, scale, seeds, out / "engines", processes=1)  # one after another: each has the machine to itself
@@ -66,16 +74,49 @@ def measure_load(out: Path, seconds: float, rates: tuple[int, ...]) -> None:
 
     alone = scaling_load.components(scaling_load.paper_config())
     write_csv(out / "components.csv", ALONE, list(alone.items()))
-    rows: list[tuple[Any, ...]] = []
+    load: list[tuple[Any, ...]] = []
+    kept: list[tuple[Any, ...]] = []
     for rate in rates:
-        measured = scaling_load.drive(rate, seconds)
-        rows += [(rate, measured.achieved, process, cpus, measured.held, measured.goal_sets)
-                 for process, cpus in measured.load.items()]
-        print(f"offered {rate:,} steps/s, made {measured.achieved:,.0f}: "
-              + ", ".join(f"{name} {cpus:.2f}" for name, cpus in measured.load.items()), file=sys.stderr)
-        if measured.achieved < 0.7 * rate:  # full: more would only queue
+        found = scaling_load.drive(rate, seconds)
+        load += [(rate, found.achieved, process, cpus) for process, cpus in found.load.items()]
+        held = (found.held.get(reason, 0.0) for reason in ("storing", "counting", "learning"))
+        kept.append((rate, found.achieved, *held, found.goal_sets, found.goal_sets_due, found.uncounted))
+        print(f"offered {rate:,} steps/s, made {found.achieved:,.0f}: "
+              + ", ".join(f"{name} {cpus:.2f}" for name, cpus in found.load.items()), file=sys.stderr)
+        if found.achieved < 0.7 * rate:  # full: more would only queue
             break
-    write_csv(out / "load.csv", LOAD, rows)
+    write_csv(out / "load.csv", LOAD, load)
+    write_csv(out / "kept.csv", KEPT, kept)
+
+
+# --- speed --------------------------------------------------------------------------------------------------------
+
+
+def measure_speed(out: Path, steps: int) -> None:
+    """speed.csv: seconds and CPU seconds that each engine needs for the same steps, after a start that is not counted."""
+    from protogoal.config import DeepConfig
+    from protogoal.experiments.scaling_load import Silent, cpu_by_process
+    from protogoal.presets import PRESETS
+    from protogoal.run.ray.session import RaySession
+    from protogoal.run.training import make_session
+
+    config: DeepConfig = dataclasses.replace(PRESETS[PRESET], steps=WARM_STEPS + steps)
+    rows: list[tuple[Any, ...]] = []
+    for engine in ("local", "ray"):
+        with contextlib.closing(make_session(config, engine)) as session:
+            def spent(session: Any = session) -> dict[str, float]:
+                return cpu_by_process(session) if isinstance(session, RaySession) else {"session": time.process_time()}
+
+            training = session.train(Silent())  # type: ignore[arg-type]
+            while session.step < WARM_STEPS:
+                next(training)
+            first, start, before = session.step, time.perf_counter(), spent()
+            for _ in training:
+                pass
+            made, seconds = session.step - first, time.perf_counter() - start
+            rows += [(engine, name, made, seconds, cpu - before.get(name, 0.0)) for name, cpu in spent().items()]
+        print(f"{engine}: {made / seconds:,.0f} steps/s", file=sys.stderr)
+    write_csv(out / "speed.csv", SPEED, rows)
 
 
 # --- soak ---------------------------------------------------------------------------------------------------------
@@ -87,7 +128,7 @@ def soak(out: Path, minutes: float, engines: tuple[str, ...] = ("ray", "local"))
     for engine in engines:
         run_path = out / "runs" / f"soak-{engine}-{int(time.time())}"
         run_path.parent.mkdir(parents=True, exist_ok=True)
-        options = ["--engine", engine, "--steps", str(10**9), "--replay.capacity", "200000", "--evaluation.every", "50000"]
+        options = ["--engine", engine, "--steps", str(10**9)]
         command = [sys.executable, "-m", "protogoal.cli", "train", PRESET, "--run", str(run_path), *options]
         with (run_path.parent / f"{run_path.name}.log").open("wb") as log:
             process = subprocess.Popen(command, stdout=log, stderr=log, env={**os.environ, "OMP_NUM_THREADS": "1"})

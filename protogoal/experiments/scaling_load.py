@@ -10,8 +10,11 @@ process has one thread, so it is full at one CPU second a second. That holds on 
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import os
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -129,10 +132,14 @@ class Measured:
     achieved: float
     seconds: float
     load: dict[str, float]
-    held: float
-    """Share of the time in which acting was made to wait."""
+    held: dict[str, float]
+    """What made acting wait → share of the time."""
     goal_sets: int
     """Published meanwhile."""
+    goal_sets_due: float
+    """How many of them `refresh_every` asks for."""
+    uncounted: int
+    """Most transitions that waited to be counted at one time."""
 
 
 def drive(rate: float, seconds: float, workers: int = 8, envs_per_worker: int = 16, conjunctions: int = CONJUNCTIONS) -> Measured:
@@ -159,23 +166,31 @@ def _measure(session: RaySession, rate: float, seconds: float) -> Measured:
         next(training)
         if time.monotonic() > deadline:
             break
-    processes = {"session": psutil.Process()} | {
-        member.name.rstrip(" 0123456789"): psutil.Process(member.whereabouts["pid"]) for member in session.office.crew.members}
     session.office.log.metrics(session.step)
-    before = {name: _cpu(process) for name, process in processes.items()}
-    start, first, version = time.monotonic(), session.step, session.judging.goals.version
+    before = cpu_by_process(session)
+    start, first, version, uncounted = time.monotonic(), session.step, session.judging.goals.version, 0
     while time.monotonic() - start < seconds:
         next(training)
-    elapsed = time.monotonic() - start
-    load = {name: (_cpu(process) - before[name]) / elapsed for name, process in processes.items()}
+        uncounted = max(uncounted, session.judging.uncounted)
+    elapsed, steps = time.monotonic() - start, session.step - first
+    load = {name: (spent - before.get(name, 0.0)) / elapsed for name, spent in cpu_by_process(session).items()}
+    load["workers"] /= session.config.ray.workers
     figures = session.office.log.metrics(session.step)
-    held = sum(value for name, value in figures.items() if name.startswith("time/held"))
-    return Measured(rate, (session.step - first) / elapsed, elapsed, load, held, session.judging.goals.version - version)
+    held = {name.removeprefix("time/held_by_"): share for name, share in figures.items() if name.startswith("time/held_by_")}
+    published = session.judging.goals.version - version
+    return Measured(rate, steps / elapsed, elapsed, load, held, published, steps / session.config.refresh_every, uncounted)
 
 
-def _cpu(process: psutil.Process) -> float:
-    times = process.cpu_times()
-    return float(times.user + times.system)
+def cpu_by_process(session: RaySession) -> dict[str, float]:
+    """CPU seconds spent so far by the session, each role (workers and shards added up) and Ray itself."""
+    names = {member.whereabouts["pid"]: member.name.rstrip(" 0123456789") for member in session.office.crew.members}
+    names = {pid: {"worker": "workers"}.get(name, name) for pid, name in names.items()} | {os.getpid(): "session"}
+    spent: dict[str, float] = defaultdict(float)
+    for process in [psutil.Process(), *psutil.Process().children(recursive=True)]:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            times = process.cpu_times()
+            spent[names.get(process.pid, "Ray itself")] += float(times.user + times.system)
+    return dict(spent)
 
 
 class Silent:

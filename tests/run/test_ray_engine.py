@@ -186,7 +186,7 @@ def test_the_ratio_of_learning_to_acting_is_held(free):
     assert -1 <= behind <= slack
 
 
-@pytest.mark.parametrize("role", ["learner", "proto-goal evaluator", "evaluator", "replay shard 1"])
+@pytest.mark.parametrize("role", ["learner", "proto-goal evaluator", "replay shard 1"])
 def test_acting_waits_for_a_role_that_does_not_keep_up_and_nothing_piles_up(free, role):
     session, crew, ray_settings = free.session, free.office.crew, free.config.ray
     member = next(member for member in crew.members if member.name == role)
@@ -199,13 +199,23 @@ def test_acting_waits_for_a_role_that_does_not_keep_up_and_nothing_piles_up(free
         free.until(lambda: session.acting._held is not None and not acting())
         on_their_way = ray_settings.workers * ray_settings.calls_ahead
         assert all(crew.waiting(shard, "add") <= ADDS_AHEAD + on_their_way for shard in session.memory.members)
-        assert len(session.evaluating.queue) <= EVALUATIONS_AHEAD + 1
-        to_count = sum(n for _, n in session.judging._backlog) + session.judging._under_way
-        assert to_count <= ray_settings.backlog + on_their_way * session.acting.steps_per_call
+        assert session.judging.uncounted <= ray_settings.backlog + on_their_way * session.acting.steps_per_call
         step = session.step
     finally:
         os.kill(member.whereabouts["pid"], signal.SIGCONT)
     free.until(lambda: session.step > step + 200)
+
+
+def test_evaluations_that_the_evaluator_cannot_play_in_time_are_left_out_and_counted(free):
+    evaluating = free.session.evaluating
+    os.kill(evaluating.member.whereabouts["pid"], signal.SIGSTOP)
+    try:
+        free.until(lambda: free.office.lost["evaluations"] > 1)
+        assert len(evaluating.queue) == EVALUATIONS_AHEAD
+    finally:
+        os.kill(evaluating.member.whereabouts["pid"], signal.SIGCONT)
+    free.until(lambda: len(evaluating.queue) < EVALUATIONS_AHEAD)
+    assert sum("the evaluator is 4 evaluations behind" in text for text in free.events()) == 1
 
 
 def test_a_killed_worker_is_replaced_and_the_steps_it_was_making_are_counted_as_lost(free):

@@ -1,7 +1,7 @@
 """The evaluator of the task in a process of its own: takes weights, plays for the task (paper, Appendix C).
 
-`Evaluating`, its desk, asks for an evaluation each `evaluation.every` steps; training goes on meanwhile, unless too many
-wait: each keeps its weights.
+`Evaluating`, its desk, asks for an evaluation each `evaluation.every` steps; training goes on meanwhile. Where too many wait
+(each keeps its weights) one is left out, which the run's events say.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from protogoal.run.ray.crew import Office, Role, start_role
 from protogoal.run.ray.published import Published
 
 EVALUATIONS_AHEAD = 4
-"""Evaluations that may wait or be played; then acting waits."""
+"""Evaluations that may wait or be played; one that comes due then is left out."""
 
 
 class EvaluatorRole(Role):
@@ -64,10 +64,6 @@ class Evaluating:
         self.member = office.crew.add("evaluator", lambda _: start_role(
             EvaluatorRole, office.config, office.spaces, cpus=office.config.ray.evaluator_cpus), self._died)
 
-    @property
-    def is_behind(self) -> bool:
-        return len(self.queue) >= EVALUATIONS_AHEAD
-
     def is_due(self) -> bool:
         """Whether it is time; asked once for each evaluation."""
         if self.office.pacing.steps < self.next_step:
@@ -76,7 +72,13 @@ class Evaluating:
         return True
 
     def add(self, episodes: int, weights: Published) -> None:
-        """An evaluation of these weights."""
+        """An evaluation of these weights, if there is room for it."""
+        if len(self.queue) >= EVALUATIONS_AHEAD:
+            if not self.office.lost["evaluations"]:
+                self.office.event(f"the evaluator is {EVALUATIONS_AHEAD} evaluations behind: those that come due are left out "
+                                  "until it has caught up; a larger evaluation.every needs fewer")
+            self.office.lost["evaluations"] += 1
+            return
         self.queue.append((self.office.pacing.steps, episodes, weights))
 
     def ask(self, newest: Published) -> None:

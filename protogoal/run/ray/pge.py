@@ -98,8 +98,13 @@ class Judging:
         return bool(self._backlog)
 
     @property
+    def uncounted(self) -> int:
+        """Transitions that wait to be counted or are on their way."""
+        return sum(n for _, n in self._backlog) + self._under_way
+
+    @property
     def is_behind(self) -> bool:
-        return sum(n for _, n in self._backlog) + self._under_way >= self.office.config.ray.backlog
+        return self.uncounted >= self.office.config.ray.backlog
 
     def add(self, counted: Any, transitions: int) -> None:
         """A window to be counted, by reference."""

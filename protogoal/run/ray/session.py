@@ -123,8 +123,6 @@ class RaySession:
             self.acting.hold("storing")
         elif self.judging is not None and self.judging.is_behind:
             self.acting.hold("counting")
-        elif self.evaluating.is_behind:
-            self.acting.hold("evaluating")
         else:
             self.acting.ask_all(self.learning.weights, self._goals)
 
@@ -161,7 +159,7 @@ class RaySession:
         office = self.office
         assert office.store is not None
         pace = {"ratio": office.pacing.ratio, "ratio_target": self.config.learner.replay_ratio, "staleness": self._staleness}
-        losses = {f"lost/{what}": float(office.lost[what]) for what in ("steps", "transitions", "updates", "counts")}
+        losses = {f"lost/{what}": float(office.lost[what]) for what in ("steps", "transitions", "updates", "counts", "evaluations")}
         office.store.metrics(self.step, office.log.metrics(self.step) | pace | losses)
         if self.judging is not None:
             office.store.metrics(self.step, goal_metrics(self.judging.mirror))
@@ -169,12 +167,16 @@ class RaySession:
     def _finish(self) -> None:
         """Waits for all that is under way, and plays the last evaluation with the last weights."""
         self._quiesce()
+        self._play_all()
         self.evaluating.add(self.config.evaluation.final_episodes, self.learning.average)
         self._write_metrics()
+        self._play_all()
+        self._write_losses()
+
+    def _play_all(self) -> None:
         while self.evaluating.queue:
             self.evaluating.ask(self.learning.average)
             self.office.crew.take(timeout=1.0)
-        self._write_losses()
 
     def _quiesce(self) -> None:
         """Until nothing is under way but evaluations, and all that was acted is stored and counted."""
