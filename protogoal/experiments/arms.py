@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from protogoal.experiments import discovered
 from protogoal.run.directory import write_text
 
 
@@ -164,9 +165,13 @@ METRICS = ("arm", "seed", "step", "metric", "value")
 
 
 def collect(comparison: Comparison, jobs: Sequence[tuple[Arm, int]], out: Path) -> None:
-    """curves.csv: every evaluation of every run; metrics.csv: goals and success by kind, rates, shares of time."""
+    """curves.csv: every evaluation of every run; metrics.csv: goals and success by kind, rates, shares of time.
+
+    goals.csv: the first arm's goals, and when they were discovered.
+    """
     curves: list[tuple[Any, ...]] = []
     metrics: list[tuple[Any, ...]] = []
+    goals: list[tuple[Any, ...]] = []
     for arm, seed in jobs:
         path = run_path(out, arm, seed)
         if not (path / "run.db").exists():
@@ -176,8 +181,12 @@ def collect(comparison: Comparison, jobs: Sequence[tuple[Arm, int]], out: Path) 
                 curves.append((arm.label, seed, *row))
             wanted = "SELECT step, name, value FROM metrics ORDER BY name, step"
             metrics.extend((arm.label, seed, *row) for row in store.rows(wanted))
+            if arm is comparison.arms[0]:
+                goals.extend((arm.label, seed, *row) for row in discovered.discoveries(store))
     write_csv(out / "curves.csv", CURVES, curves)
     write_csv(out / "metrics.csv", METRICS, metrics)
+    if goals:
+        write_csv(out / "goals.csv", discovered.GOALS, goals)
 
 
 def write_csv(path: Path, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
@@ -231,7 +240,10 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 
 
 def plot(comparison: Comparison, out: Path) -> None:
-    """learning.png: mean success against steps, with the 95 % bootstrap interval over seeds and each seed's line."""
+    """learning.png: mean success against steps, with the 95 % bootstrap interval over seeds and each seed's line.
+
+    Where the proto-goal agent is the first arm, goals.png: what it discovered when.
+    """
     import matplotlib
 
     matplotlib.use("Agg")
@@ -258,6 +270,9 @@ def plot(comparison: Comparison, out: Path) -> None:
     figure.savefig(temporary, dpi=150, format="png")
     plt.close(figure)
     temporary.replace(out / "learning.png")
+    if (out / "goals.csv").exists():
+        title = f"{comparison.title}: goals discovered"
+        discovered.plot(read_csv(out / "goals.csv"), COLOURS, title, out / "goals.png")
 
 
 def summary(comparison: Comparison, out: Path, share: float = 0.1) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import os
 import signal
 import subprocess
@@ -34,13 +35,14 @@ RATES = (2_000, 4_000, 8_000, 16_000, 33_280, 66_560)  # steps a second offered 
 LOAD_SECONDS = {"smoke": 3.0, "cpu": 20.0, "paper": 60.0}
 SPEED_STEPS = {"smoke": 20_000, "cpu": 200_000, "paper": 1_000_000}
 WARM_STEPS = 20_000
+SPEED_REPEATS = {"smoke": 1, "cpu": 3, "paper": 3}
 SOAK_MINUTES = {"smoke": 0.5, "cpu": 25.0, "paper": 120.0}
 SAMPLE_SECONDS = 5.0
 SOAK = ("engine", "seconds", "step", "process", "megabytes", "cpu_seconds")
 LOAD = ("offered", "achieved", "process", "cpus")
 KEPT = ("offered", "achieved", "held_by_storing", "held_by_counting", "held_by_learning", "goal_sets", "goal_sets_due", "uncounted")
 ALONE = ("component", "cpu_seconds")
-SPEED = ("engine", "process", "steps", "seconds", "cpu_seconds")
+SPEED = ("engine", "repeat", "process", "steps", "seconds", "cpu_seconds")
 
 
 def run(scale: str, seeds: int | None, out: Path) -> None:
@@ -48,7 +50,7 @@ def run(scale: str, seeds: int | None, out: Path) -> None:
     if not (out / "load.csv").exists():
         measure_load(out, LOAD_SECONDS[scale], RATES[:2] if scale == "smoke" else RATES)
     if not (out / "speed.csv").exists():
-        measure_speed(out, SPEED_STEPS[scale])
+        measure_speed(out, SPEED_STEPS[scale], SPEED_REPEATS[scale])
     if not (out / "soak.csv").exists():
         soak(out, SOAK_MINUTES[scale])
     arms.run(ENGINES, scale, seeds, out / "engines", processes=1)  # one after another: each has the machine to itself
@@ -92,7 +94,7 @@ def measure_load(out: Path, seconds: float, rates: tuple[int, ...]) -> None:
 # --- speed --------------------------------------------------------------------------------------------------------
 
 
-def measure_speed(out: Path, steps: int) -> None:
+def measure_speed(out: Path, steps: int, repeats: int) -> None:
     """speed.csv: seconds and CPU seconds that each engine needs for the same steps, after a start that is not counted."""
     from protogoal.config import DeepConfig
     from protogoal.experiments.scaling_load import Silent, cpu_by_process
@@ -102,7 +104,7 @@ def measure_speed(out: Path, steps: int) -> None:
 
     config: DeepConfig = dataclasses.replace(PRESETS[PRESET], steps=WARM_STEPS + steps)
     rows: list[tuple[Any, ...]] = []
-    for engine in ("local", "ray"):
+    for engine, repeat in itertools.product(("local", "ray"), range(repeats)):
         with contextlib.closing(make_session(config, engine)) as session:
             def spent(session: Any = session) -> dict[str, float]:
                 return cpu_by_process(session) if isinstance(session, RaySession) else {"session": time.process_time()}
@@ -114,7 +116,7 @@ def measure_speed(out: Path, steps: int) -> None:
             for _ in training:
                 pass
             made, seconds = session.step - first, time.perf_counter() - start
-            rows += [(engine, name, made, seconds, cpu - before.get(name, 0.0)) for name, cpu in spent().items()]
+            rows += [(engine, repeat, name, made, seconds, cpu - before.get(name, 0.0)) for name, cpu in spent().items()]
         print(f"{engine}: {made / seconds:,.0f} steps/s", file=sys.stderr)
     write_csv(out / "speed.csv", SPEED, rows)
 

@@ -1,0 +1,91 @@
+"""Which goals a run discovered, and when: first observed, first offered, first mastered (paper §6.3, §6.4).
+
+`arms.collect` writes goals.csv with `discoveries`; `plot` draws it. Where goals have several kinds (Baba: the player and each
+word block in every cell), the number mastered of each kind against steps; where they are words, one line a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+GOALS = ("arm", "seed", "goal", "kind", "observed", "offered", "mastered", "pursuits", "success", "count")
+MOST_WORDS = 30
+
+_QUERY = """
+SELECT name, kind, observed_step,
+       (SELECT min(step) FROM goal_history h WHERE h.goal = goals.id AND h.offered = 1),
+       (SELECT min(step) FROM goal_history h WHERE h.goal = goals.id AND h.mastered = 1),
+       pursuits, success, count
+FROM goals WHERE observed_step IS NOT NULL ORDER BY observed_step, id"""
+
+
+def discoveries(store: Any) -> list[tuple[Any, ...]]:
+    """A row for each observed goal of a run, in the order of `GOALS` without arm and seed; never is an empty field."""
+    return [tuple("" if value is None else value for value in row) for row in store.rows(_QUERY)]
+
+
+def plot(rows: Sequence[Mapping[str, str]], colours: Sequence[str], title: str, path: Path) -> None:
+    """Draws goals.csv."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    single = [row for row in rows if " AND " not in row["goal"]]
+    kinds = sorted({row["kind"] for row in single if row["mastered"]}, key=lambda kind: _mastered_of(single, kind).mean())
+    by_word = len(kinds) < 2 or len(kinds) > len(colours)
+    figure, axes = plt.subplots(figsize=(7, 5.4 if by_word else 4.2), constrained_layout=True)
+    if by_word:
+        _plot_words(axes, rows)
+    else:
+        _plot_kinds(axes, single, kinds, colours)
+    axes.set(xlabel="environment steps (millions)", title=title)
+    axes.spines[["top", "right"]].set_visible(False)
+    temporary = path.with_name(f".{path.name}")
+    figure.savefig(temporary, dpi=150, format="png")
+    plt.close(figure)
+    temporary.replace(path)
+
+
+def _mastered_of(rows: Sequence[Mapping[str, str]], kind: str) -> np.ndarray:
+    """Steps at which goals of a kind were first mastered, ascending."""
+    return np.sort([int(row["mastered"]) for row in rows if row["kind"] == kind and row["mastered"]])
+
+
+def _plot_kinds(axes: Any, rows: Sequence[Mapping[str, str]], kinds: Sequence[str], colours: Sequence[str]) -> None:
+    """Goals of each kind that were ever mastered, mean over runs, against steps."""
+    runs = len({(row["arm"], row["seed"]) for row in rows})
+    last = max(int(row["mastered"]) for row in rows if row["mastered"])
+    for colour, kind in zip(colours, kinds, strict=False):
+        steps = _mastered_of(rows, kind)
+        number = np.minimum(np.arange(1, len(steps) + 2), len(steps)) / runs
+        axes.step(np.append(steps, last) / 1e6, number, where="post", color=colour, linewidth=2, label=f"{kind} at a cell")
+    axes.set(ylabel="goals mastered so far", xlim=(0, None))
+    axes.set_yscale("log")
+    axes.grid(alpha=0.25)
+    axes.legend(frameon=False)
+
+
+def _plot_words(axes: Any, rows: Sequence[Mapping[str, str]]) -> None:
+    """For the goals mastered first: from first offered to first mastered, earliest run of each."""
+    spans: dict[str, tuple[float, float]] = {}
+    for row in rows:
+        if row["offered"] and row["mastered"]:
+            span = int(row["offered"]) / 1e6, int(row["mastered"]) / 1e6
+            spans[row["goal"]] = min(span, spans.get(row["goal"], span), key=lambda pair: pair[1])
+    first = sorted(spans.items(), key=lambda item: item[1][1])[:MOST_WORDS][::-1]
+    for place, (name, (offered, mastered)) in enumerate(first):
+        colour = "#D55E00" if " AND " in name else "#0072B2"
+        axes.plot([offered, mastered], [place, place], color=colour, linewidth=1.5)
+        axes.plot(offered, place, "o", color="white", markeredgecolor=colour)
+        axes.plot(mastered, place, "o", color=colour)
+    axes.set_yticks(range(len(first)), [name for name, _ in first], fontsize=8)
+    axes.set(xlim=(0, None), ylabel="")
+    axes.plot([], [], "o", color="white", markeredgecolor="#0072B2", label="first offered")
+    axes.plot([], [], "o", color="#0072B2", label="first mastered")
+    axes.legend(frameon=False, loc="lower right")
+    axes.grid(axis="x", alpha=0.25)
