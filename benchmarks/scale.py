@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from protogoal.experiments import scaling_load
+from protogoal.experiments import scaling_load, scaling_parts
 from protogoal.experiments.scaling_load import NEEDED, REFRESHES_PER_SECOND
 
 
 def run(quick: bool = False) -> list[dict[str, Any]]:
     config = scaling_load.paper_config()
-    alone = scaling_load.components(config, least=0.1 if quick else 1.0)
+    alone = scaling_parts.components(scaling_parts.Parts(config), least=0.1 if quick else 1.0)
     updates = NEEDED * config.learner.replay_ratio / (config.learner.batch_size * config.replay.trace_length)
     rows = [
         _row("counting bits and rewards", 1 / alone["count"], "steps/s a core", NEEDED),

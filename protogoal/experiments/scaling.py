@@ -42,6 +42,7 @@ SOAK = ("engine", "seconds", "step", "process", "megabytes", "cpu_seconds")
 LOAD = ("offered", "achieved", "process", "cpus")
 KEPT = ("offered", "achieved", "held_by_storing", "held_by_counting", "held_by_learning", "goal_sets", "goal_sets_due", "uncounted")
 ALONE = ("component", "cpu_seconds")
+SIZES = ("what", "bytes_or_operations")
 SPEED = ("engine", "repeat", "process", "steps", "seconds", "cpu_seconds")
 
 
@@ -71,11 +72,12 @@ def plot(out: Path) -> None:
 
 
 def measure_load(out: Path, seconds: float, rates: tuple[int, ...]) -> None:
-    """load.csv and components.csv."""
-    from protogoal.experiments import scaling_load
+    """components.csv, sizes.csv; load.csv and kept.csv."""
+    from protogoal.experiments import scaling_load, scaling_parts
 
-    alone = scaling_load.components(scaling_load.paper_config())
-    write_csv(out / "components.csv", ALONE, list(alone.items()))
+    parts = scaling_parts.Parts(scaling_load.paper_config())
+    write_csv(out / "components.csv", ALONE, list(scaling_parts.components(parts).items()))
+    write_csv(out / "sizes.csv", SIZES, list(scaling_parts.sizes(parts).items()))
     load: list[tuple[Any, ...]] = []
     kept: list[tuple[Any, ...]] = []
     for rate in rates:
@@ -190,19 +192,83 @@ def _shared_memory() -> int:
 
 
 def describe(out: Path, scale: str) -> None:
-    """README.md: the numbers, and what made them."""
+    """README.md: the numbers, and what made them; a hand-written notes.md beside it is included, and never overwritten."""
     lines = ["# Scaling out", "", "What the numbers mean is in docs/scaling.md.", ""]
-    if (out / "load.csv").is_file():
-        lines += ["![CPU time of each process against the rate of acting](load.png)", ""]
-        lines += ["| process | CPU µs a step | full at steps/s |", "|---|---|---|"]
-        lines += [f"| {name} | {cost * 1e6:.1f} | {1 / cost:,.0f} |" for name, cost in scaling_figures.costs(out).items()]
-        lines += ["", "| component alone | CPU seconds |", "|---|---|"]
-        lines += [f"| {row['component']} | {float(row['cpu_seconds']):.3g} |" for row in read_csv(out / "components.csv")]
-    if (out / "soak.csv").is_file():
-        lines += ["", "![memory of each process over time](soak.png)", ""]
-        lines += ["| engine | process | MB after a third | MB at the end |", "|---|---|---|---|"]
-        lines += [f"| {engine} | {name} | {early:,.0f} | {late:,.0f} |"
-                  for engine, name, early, late in scaling_figures.growth(out)]
-    lines += ["", f"- command: `protogoal reproduce scaling --scale {scale}`", f"- commit: {commit()}",
-              f"- machine: {os.cpu_count()} CPU cores", ""]
+    for part, words in (("load", _load_words), ("speed", _speed_words), ("soak", _soak_words)):
+        if (out / f"{part}.csv").is_file():
+            lines += [*words(out), ""]
+    if (out / "engines" / "curves.csv").is_file():
+        lines += _engines_words(out / "engines")
+    if (out / "notes.md").is_file():
+        lines += [(out / "notes.md").read_text()]
+    lines += [f"- command: `protogoal reproduce scaling --scale {scale}`", f"- commit: {commit()}",
+              f"- machine: {os.cpu_count()} CPU cores, no GPU", ""]
     write_text(out / "README.md", "\n".join(lines))
+
+
+def _table(*header: str) -> list[str]:
+    return [f"| {' | '.join(header)} |", "|---" * len(header) + "|"]
+
+
+def _load_words(out: Path) -> list[str]:
+    lines = ["## The rate of 128 actors", "",
+             "Actors are simulated; messages, replay, counting, refreshes, goal sets and weights are real.", "",
+             "![steps kept, and CPU time of each process against the rate of acting](load.png)", "",
+             *_table("offered, steps/s", "made", "acting waited for storing", "for counting", "for learning", "goal sets published",
+                     "goal sets due", "most steps uncounted")]
+    for row in read_csv(out / "kept.csv"):
+        shares = (f"{float(row[f'held_by_{what}']):.0%}" for what in ("storing", "counting", "learning"))
+        lines.append(f"| {int(row['offered']):,} | {float(row['achieved']):,.0f} | {' | '.join(shares)} | {row['goal_sets']} | "
+                     f"{float(row['goal_sets_due']):.1f} | {int(row['uncounted']):,} |")
+    lines += ["", *_table("process", "CPU µs a step", "full at steps/s")]
+    lines += [f"| {name} | {cost * 1e6:.1f} | {1 / cost:,.0f} |" for name, cost in scaling_figures.costs(out).items()]
+    lines += ["", *_table("component alone, paper's settings", "CPU seconds")]
+    lines += [f"| {row['component']} | {float(row['cpu_seconds']):.3g} |" for row in read_csv(out / "components.csv")]
+    lines += ["", *_table("what", "bytes, or operations")]
+    return lines + [f"| {row['what']} | {float(row['bytes_or_operations']):,.0f} |" for row in read_csv(out / "sizes.csv")]
+
+
+def _speed_words(out: Path) -> list[str]:
+    """Means over the repeats."""
+    rows = read_csv(out / "speed.csv")
+    seconds = {(row["engine"], row["repeat"]): (int(row["steps"]), float(row["seconds"])) for row in rows}
+    rate: dict[str, float] = {}
+    cpu: dict[str, float] = {}  # CPU seconds for a thousand steps
+    for engine in dict.fromkeys(row["engine"] for row in rows):
+        runs = [value for (name, _), value in seconds.items() if name == engine]
+        steps = sum(made for made, _ in runs)
+        rate[engine] = steps / sum(took for _, took in runs)
+        cpu[engine] = 1000 * sum(float(row["cpu_seconds"]) for row in rows if row["engine"] == engine) / steps
+    lines = ["## Both engines on this machine", "", *_table("engine", "steps/s", "CPU seconds for 1,000 steps")]
+    lines += [f"| {engine} | {rate[engine]:,.0f} | {_digits(cpu[engine])} |" for engine in rate]
+    if {"local", "ray"} <= set(rate):
+        lines += ["", f"Ray makes {rate['ray'] / rate['local']:.2f} of the steps a second at {cpu['ray'] / cpu['local']:.2f} times "
+                  "the CPU time."]
+        lines += ["", *_table("process of the Ray engine", "CPU seconds for 1,000 steps")]
+        steps = sum(made for (engine, _), (made, _) in seconds.items() if engine == "ray")
+        for name in dict.fromkeys(row["process"] for row in rows if row["engine"] == "ray"):
+            spent = sum(float(row["cpu_seconds"]) for row in rows if row["engine"] == "ray" and row["process"] == name)
+            lines.append(f"| {name} | {_digits(1000 * spent / steps)} |")
+    return lines
+
+
+def _digits(number: float) -> str:
+    return f"{number:.3f}" if number < 1 else f"{number:.1f}"
+
+
+def _soak_words(out: Path) -> list[str]:
+    lines = ["## Memory over a long run", "", "![memory of each process over time](soak.png)", "",
+             *_table("engine", "process", "MB after half", "MB at the end")]
+    return lines + [f"| {engine} | {name} | {half:,.0f} | {end:,.0f} |" for engine, name, half, end in scaling_figures.growth(out)]
+
+
+def _engines_words(out: Path) -> list[str]:
+    """When each run first solved the task, and how it ended."""
+    lines = ["## What both engines learn", "", "![learning curves of both engines](engines/learning.png)", "",
+             *_table("engine", "seed", "first evaluation with success ≥ 0.95", "success over the last tenth")]
+    for arm, seeds in arms.success_curves(read_csv(out / "curves.csv")).items():
+        for seed, points in seeds.items():
+            solved = points[points[:, 1] >= 0.95, 0]
+            last = points[points[:, 0] >= 0.9 * points[-1, 0], 1].mean()
+            lines.append(f"| {arm} | {seed} | {f'{int(solved[0]):,} steps' if len(solved) else 'none'} | {last:.2f} |")
+    return [*lines, ""]

@@ -17,16 +17,14 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 import psutil
 import ray
-import torch
 
 from protogoal.agents.counting import Counted, count
-from protogoal.agents.parts import EnvSpaces, make_evaluator
+from protogoal.agents.parts import make_evaluator
 from protogoal.config import DeepConfig, RaySettings
 from protogoal.deep.relabel import KnownGoals
 from protogoal.deep.segments import Segments
@@ -37,7 +35,6 @@ from protogoal.run.ray.crew import Role, start_role
 from protogoal.run.ray.learner import LearnerRole, Learning
 from protogoal.run.ray.published import Published
 from protogoal.run.ray.session import RaySession
-from protogoal.run.ray.shard import Shard
 from protogoal.run.ray.worker import Acting, Report, Worker
 
 ACTORS = 128
@@ -200,9 +197,6 @@ class Silent:
         return lambda *_, **__: None
 
 
-# --- each component alone -----------------------------------------------------------------------------------------
-
-
 def crowded(config: DeepConfig, windows: Sequence[Window], conjunctions: int) -> ProtoGoalEvaluator:
     """An evaluator that has counted the windows and holds some AND-goals of bits it saw."""
     env, space = make_batch_env(config.env, 1)
@@ -220,45 +214,3 @@ def crowded(config: DeepConfig, windows: Sequence[Window], conjunctions: int) ->
         count(evaluator, counted)
     evaluator._grow()
     return evaluator
-
-
-def cpu_seconds(work: Callable[[], Any], least: float = 0.5) -> float:
-    """CPU time of one call, the mean over at least `least` seconds of calls."""
-    work()
-    calls, start = 0, time.process_time()
-    while time.process_time() - start < least:
-        work()
-        calls += 1
-    return (time.process_time() - start) / calls
-
-
-def components(config: DeepConfig, conjunctions: int = CONJUNCTIONS, least: float = 0.5) -> dict[str, float]:
-    """CPU seconds of one thread: to act, count and insert a step, to sample a learned transition; for a whole update,
-    refresh, and publication of a goal set and of weights."""
-    torch.set_num_threads(1)
-    env, _ = make_batch_env(config.env, 1)
-    spaces = EnvSpaces.of(env)
-    env.close()
-    windows = record(config, 16)
-    segments, counted, report = windows[0]
-    worker = Worker(replace(config, ray=replace(config.ray, workers=1)), 0, 16)
-    evaluator = crowded(config, windows, conjunctions)
-    shard = Shard(replace(config, replay=replace(config.replay, capacity=100_000)), spaces, 0)
-    for recorded, _, _ in windows * 8:
-        shard.add(recorded)
-    goals = evaluator.refresh(shard.sample_transitions(config.pge.batch_size))
-    known = KnownGoals.of(evaluator.table, goals.ids)
-    learner = LearnerRole(config, spaces)
-    batch_size = config.learner.batch_size
-    batch = shard.sample(batch_size, 1)
-    return {
-        "act": cpu_seconds(lambda: worker.actor.collect(goals), least) / report.steps,
-        "count": cpu_seconds(partial(count, evaluator, counted), least) / report.steps,
-        "insert": cpu_seconds(partial(shard.add, segments), least) / report.steps,
-        "sample": cpu_seconds(partial(shard.sample, batch_size, 1), least) / (batch_size * config.replay.trace_length),
-        "update": cpu_seconds(lambda: learner.learner.update(batch, known), least),
-        "refresh": cpu_seconds(lambda: evaluator.refresh(shard.sample_transitions(config.pge.batch_size)), least),
-        "goal set": cpu_seconds(lambda: ray.cloudpickle.dumps(
-            (evaluator.goal_set, KnownGoals.of(evaluator.table, evaluator.goal_set.ids)), protocol=5), least),
-        "weights": cpu_seconds(lambda: ray.cloudpickle.dumps(learner.weights(), protocol=5), least),
-    }
