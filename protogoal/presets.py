@@ -118,7 +118,8 @@ def _deep() -> dict[str, Any]:
     presets: dict[str, Any] = {}
     for size, steps in _STEPS.items():
         env = BabaSettings(level=f"umaze-{size}", max_steps=200)
-        # DEVIATION(D21): the best of m candidates by value is always a near one; in the larger mazes the two things to do lie far apart
+        # DEVIATION(D21): the best of m candidates by value is always a near one, and in the larger mazes the two things to be
+        # done lie far apart.
         pge = replace(_BABA.pge, strategy="paper" if size == "small" else "product")
         presets[f"baba-umaze-{size}"] = replace(_BABA, env=env, pge=pge, steps=steps)
     for scenario in ("narrow-river", "wide-river-lava"):

@@ -28,7 +28,10 @@ from protogoal.run.directory import write_text
 
 @dataclass(frozen=True)
 class Arm:
-    """One line of the figure: a preset with fields changed, by their dotted names."""
+    """One line of the figure: a preset with fields changed, by their dotted names.
+
+    An environment of one's own has no preset: the fields `env`, `space` and `agent` then name it (docs/tutorial.md).
+    """
 
     label: str
     preset: str
@@ -85,7 +88,7 @@ def arguments(comparison: Comparison, arm: Arm, seed: int, scale: str, out: Path
     small = comparison.smoke if scale == "smoke" else {}
     fields = {**comparison.common, **arm.fields, **small, "steps": comparison.scales[scale].steps, "seed": seed}
     options = [word for name, value in fields.items() for word in _option(name, value)]
-    return ["train", arm.preset, "--run", str(run_path(out, arm, seed)), *options]
+    return ["train", *([arm.preset] if arm.preset else []), "--run", str(run_path(out, arm, seed)), *options]
 
 
 def _option(name: str, value: Any) -> list[str]:
