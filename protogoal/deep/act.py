@@ -152,7 +152,7 @@ class Actor:
         members = torch.from_numpy(np.asarray(goals.members).copy())
 
         def values(some: NDArray[np.int64], positions: NDArray[np.int64]) -> NDArray[np.float64]:
-            q = self.network.q_each(z[rows[some]], members[positions])  # [n, m, A]
+            q = self.network.q_each(z[rows[some]], members[torch.from_numpy(np.array(positions))])  # [n, m, A]
             return q.amax(-1).double().numpy()
 
         bits = dense_bits(self.active[rows], self.env.num_bits)
