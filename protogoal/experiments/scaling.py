@@ -28,7 +28,7 @@ ENGINES = Comparison(
     title="The same run in both engines: U-Maze small",
     claim="",
     arms=(Arm("local", PRESET), Arm("ray, 2 workers", PRESET, {"engine": "ray", "workers": 2})),
-    scales={"smoke": Scale(3_000, 1), "cpu": Scale(3_000_000, 3), "paper": Scale(3_000_000, 10)},
+    scales={"smoke": Scale(3_000, 1), "cpu": Scale(2_500_000, 3), "paper": Scale(2_500_000, 10)},
     smoke={"evaluation.every": 1_000, "evaluation.episodes": 2, "evaluation.final_episodes": 2, "learner.min_replay": 1_500},
 )
 RATES = (2_000, 4_000, 8_000, 16_000, 33_280, 66_560)  # steps a second offered by the simulated actors
@@ -148,7 +148,6 @@ def _watch(process: subprocess.Popen[bytes], engine: str, seconds: float, run_pa
     import psutil
 
     rows: list[tuple[Any, ...]] = []
-    shared = _shared_memory()
     start = time.monotonic()
     while time.monotonic() - start < seconds:
         time.sleep(SAMPLE_SECONDS)
@@ -158,15 +157,26 @@ def _watch(process: subprocess.Popen[bytes], engine: str, seconds: float, run_pa
         main = psutil.Process(process.pid)
         for child in [main, *main.children(recursive=True)]:
             try:
-                name = "session" if child.pid == process.pid else _role(child.cmdline())
+                command = child.cmdline()
+                name = "session" if child.pid == process.pid else _role(command)
+                if command and command[0].endswith("/raylet"):
+                    rows.append((engine, now, step, "object store", _shared_bytes(child.pid) / 1e6, 0.0))
                 if name:
                     spent = child.cpu_times()
                     rows.append((engine, now, step, name, child.memory_full_info().uss / 1e6, spent.user + spent.system))
-            except (psutil.NoSuchProcess, psutil.AccessDenied):
+            except (psutil.NoSuchProcess, psutil.AccessDenied, OSError):
                 continue
-        if engine == "ray":
-            rows.append((engine, now, step, "object store", (_shared_memory() - shared) / 1e6, 0.0))
     return rows
+
+
+def _shared_bytes(process: int) -> int:
+    """Memory in use by the files under /dev/shm that a process has open: where Ray's raylet keeps all objects."""
+    found: dict[int, int] = {}
+    for file in Path(f"/proc/{process}/fd").iterdir():
+        if os.readlink(file).startswith("/dev/shm/"):
+            stat = os.stat(file)
+            found[stat.st_ino] = stat.st_blocks * 512
+    return sum(found.values())
 
 
 def _role(command: list[str]) -> str:
@@ -177,15 +187,6 @@ def _role(command: list[str]) -> str:
         return {"Worker": "workers", "LearnerRole": "learner", "PGERole": "proto-goal evaluator", "Shard": "replay shard",
                 "EvaluatorRole": "evaluator"}.get(name, "Ray's own" if name.endswith("Agent") else "")
     return "Ray's own" if "ray" in words else ""
-
-
-def _shared_memory() -> int:
-    """Bytes in use under /dev/shm, where Ray keeps its objects."""
-    try:
-        stats = os.statvfs("/dev/shm")
-    except OSError:
-        return 0
-    return (stats.f_blocks - stats.f_bfree) * stats.f_frsize
 
 
 # --- words --------------------------------------------------------------------------------------------------------

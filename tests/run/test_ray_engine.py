@@ -37,7 +37,7 @@ def cluster():
     from ray.cluster_utils import Cluster
 
     os.environ |= {"RAY_worker_niceness": "0", "RAY_USAGE_STATS_ENABLED": "0"}
-    quick = {"health_check_period_ms": 500, "health_check_failure_threshold": 4}
+    quick = {"health_check_period_ms": 1000, "health_check_failure_threshold": 10}  # a busy machine is not a dead one
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 4, "include_dashboard": False, "_system_config": quick})
     second = cluster.add_node(num_cpus=4)
     ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
