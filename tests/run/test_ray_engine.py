@@ -20,7 +20,6 @@ from protogoal.record.store import Store  # noqa: E402
 from protogoal.run import checkpoint, training  # noqa: E402
 from protogoal.run.directory import RunDirectory  # noqa: E402
 from protogoal.run.local import LocalSession  # noqa: E402
-from protogoal.run.ray.evaluator import EVALUATIONS_AHEAD  # noqa: E402
 from protogoal.run.ray.session import RaySession  # noqa: E402
 from protogoal.run.ray.shard import ADDS_AHEAD  # noqa: E402
 from protogoal.run.ray.worker import Acting  # noqa: E402
@@ -204,18 +203,6 @@ def test_acting_waits_for_a_role_that_does_not_keep_up_and_nothing_piles_up(free
     finally:
         os.kill(member.whereabouts["pid"], signal.SIGCONT)
     free.until(lambda: session.step > step + 200)
-
-
-def test_evaluations_that_the_evaluator_cannot_play_in_time_are_left_out_and_counted(free):
-    evaluating = free.session.evaluating
-    os.kill(evaluating.member.whereabouts["pid"], signal.SIGSTOP)
-    try:
-        free.until(lambda: free.office.lost["evaluations"] > 1)
-        assert len(evaluating.queue) == EVALUATIONS_AHEAD
-    finally:
-        os.kill(evaluating.member.whereabouts["pid"], signal.SIGCONT)
-    free.until(lambda: len(evaluating.queue) < EVALUATIONS_AHEAD)
-    assert sum("the evaluator is 4 evaluations behind" in text for text in free.events()) == 1
 
 
 def test_a_killed_worker_is_replaced_and_the_steps_it_was_making_are_counted_as_lost(free):

@@ -8,7 +8,9 @@ import socket
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -24,6 +26,7 @@ from protogoal.goals.spaces import BagOfWords  # noqa: E402
 from protogoal.run import training  # noqa: E402
 from protogoal.run.local import LocalSession  # noqa: E402
 from protogoal.run.ray import cluster, crew  # noqa: E402
+from protogoal.run.ray.evaluator import Evaluating  # noqa: E402
 from protogoal.run.ray.pacing import Pacing  # noqa: E402
 from protogoal.run.ray.published import Published  # noqa: E402
 from protogoal.run.ray.session import RaySession  # noqa: E402
@@ -268,6 +271,24 @@ def test_replay_is_merged_by_age_and_the_newest_are_kept():
     newest = split_replay(merged, shards=1, capacity=3)[0]
     assert (newest["arrays"]["action"] == np.stack(by_age[-3:])).all()
     assert (merged["turned_on"] == old_first[0]["turned_on"] + old_first[1]["turned_on"]).all()
+
+
+def test_evaluations_that_the_evaluator_cannot_play_in_time_are_left_out_and_counted():
+    said = []
+    crew = SimpleNamespace(add=lambda *_: SimpleNamespace(is_ready=False))
+    office = SimpleNamespace(config=TINY, spaces=None, crew=crew, pacing=Pacing(TINY), lost=Counter(), event=said.append)
+    evaluating = Evaluating(office)
+    for step in range(250, 1750, 250):
+        office.pacing.steps = step
+        assert evaluating.is_due()
+        evaluating.add(2, Published())
+    assert [step for step, _, _ in evaluating.queue] == [250, 500, 750, 1000]
+    assert office.lost["evaluations"] == 2
+    assert len(said) == 1
+    assert "4 evaluations behind" in said[0]
+    evaluating.queue.pop(0)
+    evaluating.add(2, Published())
+    assert len(evaluating.queue) == 4
 
 
 def test_learning_is_forgiven_what_it_could_not_learn():
