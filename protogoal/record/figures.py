@@ -30,19 +30,27 @@ _DASHES: dict[str, Any] = {"declared": ":", "observed": "--", "reachable": "-.",
 _STYLE: Any = {
     "font.size": 9.0, "font.family": "sans-serif", "axes.spines.top": False, "axes.spines.right": False,
     "axes.grid": True, "grid.alpha": 0.25, "legend.frameon": False, "svg.fonttype": "none", "svg.hashsalt": "protogoal",
-    "text.parse_math": False,
+    "text.parse_math": False, "lines.markersize": 3.0,
 }
+FEW_POINTS = 30  # so few are also marked, else a curve of one point is not seen
 # Ink that stands for "the text colour of the page" in an SVG; no palette has it.
 _INK = "#010203"
 
 
-def success_figure(curves: list[tuple[str, Curve]]) -> Figure:
+def run_colours(labels: list[str]) -> dict[str, str]:
+    """The colour of each run, the same in every figure."""
+    return {label: RUNS[index % len(RUNS)] for index, label in enumerate(labels)}
+
+
+def success_figure(curves: list[tuple[str, Curve]], colours: dict[str, str]) -> Figure:
     """The evaluator's success with its 95 % interval, one line a run."""
     figure, axes = _axes(6.4, 3.0)
-    for index, (label, curve) in enumerate(curves):
-        colour = RUNS[index % len(RUNS)]
+    for label, curve in curves:
+        colour = colours[label]
         axes.fill_between(curve["step"], curve["low"], curve["high"], color=colour, alpha=0.2, linewidth=0)
-        axes.plot(curve["step"], curve["success"], color=colour, label=_plain(label), linewidth=1.6)
+        if len(curve["step"]) == 1:  # no area to fill: the interval is a bar
+            axes.vlines(curve["step"], curve["low"], curve["high"], color=colour, linewidth=1.6)
+        axes.plot(curve["step"], curve["success"], color=colour, label=_plain(label), linewidth=1.6, marker=_marker(curve))
     axes.set_ylim(-0.02, 1.02)
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     axes.set_ylabel("success of the evaluator")
@@ -55,7 +63,7 @@ def funnel_figure(curve: Curve) -> Figure:
     figure, axes = _axes(6.4, 3.0)
     for stage in FUNNEL:
         axes.plot(curve["step"], np.where(curve[stage] > 0, curve[stage], np.nan), label=stage, linewidth=1.6,
-                  color=LIGHT.stages[stage], linestyle=_DASHES[stage])
+                  color=LIGHT.stages[stage], linestyle=_DASHES[stage], marker=_marker(curve))
     if float(np.max(curve["declared"], initial=0.0)) >= LARGE_SPACE:
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: words.short(value)))
@@ -66,7 +74,7 @@ def funnel_figure(curve: Curve) -> Figure:
     return figure
 
 
-def metrics_figure(curves: dict[str, list[tuple[str, Curve]]]) -> Figure:
+def metrics_figure(curves: dict[str, list[tuple[str, Curve]]], colours: dict[str, str]) -> Figure:
     """Every recorded number in a small picture of its own: metric → (run, curve)."""
     columns = 3
     rows = max(1, -(-len(curves) // columns))
@@ -74,8 +82,9 @@ def metrics_figure(curves: dict[str, list[tuple[str, Curve]]]) -> Figure:
         figure = Figure(figsize=(9.6, 1.9 * rows), layout="constrained")
         grid = figure.subplots(rows, columns, squeeze=False)
     for axes, (name, runs) in zip(grid.flat, curves.items(), strict=False):
-        for index, (_, curve) in enumerate(runs):
-            axes.plot(curve["step"], curve["value"], linewidth=1.1, color=RUNS[index % len(RUNS)])
+        for label, curve in runs:
+            axes.plot(curve["step"], curve["value"], linewidth=1.1, color=colours[label], marker=_marker(curve))
+        axes.set_xlim(left=0)
         axes.set_title(_plain(name), fontsize=9)
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: words.short(value)))
         axes.tick_params(labelsize=7)
@@ -164,8 +173,13 @@ def _axes(width: float, height: float) -> tuple[Figure, Axes]:
         return figure, figure.subplots()
 
 
+def _marker(curve: Curve) -> str:
+    return "o" if len(curve["step"]) < FEW_POINTS else ""
+
+
 def _finish(axes: Axes, legend: bool) -> None:
     axes.set_xlabel("environment steps")
+    axes.set_xlim(left=0)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: words.short(value)))
     if legend:
         axes.legend(fontsize=8, ncols=3, frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0))

@@ -137,23 +137,20 @@ def goals_at(reader: StoreReader, kind: str, step: int | None = None) -> Curve:
 
     Columns id, row, col and the state; and `name`, an array of strings. Before its first change a goal is untouched.
     """
-    place = "id, row, col"
-    state = ", ".join(STATE)
+    names = ["id", "row", "col", *STATE]
     source = "goals WHERE parents = '[]' AND kind = ? ORDER BY id"
     if step is None:
-        curve = _curve(reader, f"{place}, {state}", source, (kind,))
+        rows = reader.rows(f"SELECT {', '.join(names)}, name FROM {source}", (kind,))
     else:
         default = ", ".join(
             f"coalesce(h.{name}, {sql.partition('DEFAULT')[2] or 'NULL'}) AS {name}" for name, sql in STATE.items())
         then = "SELECT max(step) FROM goal_history WHERE goal = g.id AND step <= ?"
         rows = reader.rows(
-            f"SELECT id, row, col, {default} FROM (SELECT id, row, col FROM {source}) AS g "
+            f"SELECT id, row, col, {default}, name FROM (SELECT id, row, col, name FROM {source}) AS g "
             f"LEFT JOIN goal_history AS h ON h.goal = g.id AND h.step = ({then})", (kind, step))
-        values = zip(*rows, strict=True) if rows else ((),) * (3 + len(STATE))
-        names = ["id", "row", "col", *STATE]
-        curve = {name: np.array([np.nan if v is None else v for v in column], np.float64)
-                 for name, column in zip(names, values, strict=True)}
-    curve["name"] = np.array([row[0] for row in reader.rows(f"SELECT name FROM {source}", (kind,))], np.object_)
+    *values, words = zip(*rows, strict=True) if rows else ((),) * (len(names) + 1)
+    curve: Curve = {name: np.array(column, np.float64) for name, column in zip(names, values, strict=True)}  # None → NaN
+    curve["name"] = np.array(words, np.object_)
     return curve
 
 

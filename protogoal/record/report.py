@@ -60,7 +60,7 @@ def _page(runs: list[tuple[str, StoreReader]], files: FigureFiles) -> str:
     parts = [f"<h1>{_text(', '.join(label for label, _ in runs))}</h1>",
              f"<p class=label>Written {time.strftime('%Y-%m-%d %H:%M')}</p>",
              *(_tiles(fact) for fact in facts),
-             f"<div class=pair>{_success(runs, files)}{_metrics(runs, files)}</div>"]
+             _success(runs, files), _metrics(runs, files)]
     data = []
     for index, ((label, reader), fact) in enumerate(zip(runs, facts, strict=True)):
         parts.append(f"<h2>{_text(label)}</h2>")
@@ -135,7 +135,8 @@ def _success(runs: list[tuple[str, StoreReader]], files: FigureFiles) -> str:
     if not curves:
         return "<p class=label>The evaluator has not played yet.</p>"
     files.table("success", [{"run": label, **row} for label, curve in curves for row in _rows(curve)])
-    return _figure("Success of the evaluator, with its 95 % interval", files.draw("success", figures.success_figure(curves)))
+    drawn = files.draw("success", figures.success_figure(curves, _colours(runs)))
+    return _figure("Success of the evaluator, with its 95 % interval", drawn)
 
 
 def _funnel(label: str, reader: StoreReader, files: FigureFiles) -> str:
@@ -157,7 +158,12 @@ def _metrics(runs: list[tuple[str, StoreReader]], files: FigureFiles) -> str:
     files.table("metrics", [{"metric": name, "run": label, **row} for name, lines in curves.items()
                             for label, curve in lines for row in _rows(curve)])
     shown = dict(list(curves.items())[:MOST_METRICS])
-    return _figure("Other numbers", files.draw("metrics", figures.metrics_figure(shown)))
+    drawn = _figure("Other numbers", files.draw("metrics", figures.metrics_figure(shown, _colours(runs))))
+    return f"<details><summary>Other numbers: {_text(', '.join(shown))}</summary>{drawn}</details>"
+
+
+def _colours(runs: list[tuple[str, StoreReader]]) -> dict[str, str]:
+    return figures.run_colours([label for label, _ in runs])
 
 
 def _pictures(label: str, reader: StoreReader, files: FigureFiles) -> None:

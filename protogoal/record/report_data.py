@@ -10,6 +10,7 @@ import base64
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from protogoal.record import queries, words
 from protogoal.record.goal_page import goal_page
@@ -51,21 +52,30 @@ def pictures(reader: StoreReader) -> dict[str, Any]:
     told: list[dict[str, Any]] = []
     cells = left_out = 0
     for kind in queries.kinds(reader):
-        placed = bool(kind["rows"])
         if cells + kind["goals"] > CELLS and told:
             left_out += 1
             continue
-        cells += min(kind["goals"], CELLS if placed else LISTED)
+        cells += min(kind["goals"], CELLS if kind["rows"] else LISTED)
         moments = [queries.goals_at(reader, kind["kind"], None if step == chosen[-1] else int(step)) for step in chosen]
         last = moments[-1]
-        keep = np.argsort(-last["count"], kind="stable")[: CELLS if placed else LISTED]
-        told.append({
-            "kind": kind["kind"], "rows": kind["rows"], "cols": kind["cols"], "total": kind["goals"],
-            "names": [str(last["name"][i]) for i in keep], "ids": _whole(last["id"][keep]),
-            "row": _whole(last["row"][keep]), "col": _whole(last["col"][keep]),
-            "verdict": [_whole(m["verdict"][keep]) for m in moments], "count": [_whole(m["count"][keep]) for m in moments],
-            "success": [_whole(np.where(m["pursuits"] > 0, 100 * m["success"], np.nan)[keep]) for m in moments]})
+        order = np.argsort(-last["count"], kind="stable")
+        on_the_grid = ~np.isnan(last["row"][order])
+        # A kind may have both: the passenger stands somewhere, or sits in the taxi.
+        parts = ((order[on_the_grid], CELLS, kind["rows"], kind["cols"]), (order[~on_the_grid], LISTED, 0, 0))
+        for keep, most, rows, cols in parts:
+            if len(keep):
+                told.append({**_kind(moments, keep[:most]), "kind": kind["kind"], "rows": rows, "cols": cols, "total": len(keep)})
     return {"steps": chosen.tolist(), "kinds": told, "left_out": left_out}
+
+
+def _kind(moments: list[Curve], keep: NDArray[np.intp]) -> dict[str, Any]:
+    """The kept goals of one kind: what they are, and their numbers at each moment."""
+    last = moments[-1]
+    return {
+        "names": [str(last["name"][i]) for i in keep], "ids": _whole(last["id"][keep]),
+        "row": _whole(last["row"][keep]), "col": _whole(last["col"][keep]),
+        "verdict": [_whole(m["verdict"][keep]) for m in moments], "count": [_whole(m["count"][keep]) for m in moments],
+        "success": [_whole(np.where(m["pursuits"] > 0, 100 * m["success"], np.nan)[keep]) for m in moments]}
 
 
 def clips(reader: StoreReader) -> list[dict[str, Any]]:

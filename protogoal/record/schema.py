@@ -44,6 +44,7 @@ CREATE TABLE goals (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL, kind TEXT NOT NULL, row INTEGER, col INTEGER,
     members TEXT NOT NULL, parents TEXT NOT NULL,
     created_step INTEGER NOT NULL, observed_step INTEGER, updated_step INTEGER NOT NULL, {_state});
+CREATE INDEX goals_by_kind ON goals (kind, parents, row, col);
 CREATE TABLE goal_history (
     goal INTEGER NOT NULL, step INTEGER NOT NULL, {_state},
     PRIMARY KEY (goal, step)) WITHOUT ROWID;

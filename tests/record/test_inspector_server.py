@@ -17,6 +17,7 @@ from protogoal.record.run_facts import run_facts
 from protogoal.record.store import StoreReader
 
 serving = pytest.importorskip("protogoal.record.inspector.serve", reason="the inspector needs the extra `inspect`")
+plotly_js = pytest.importorskip("protogoal.record.inspector.plotly_js")
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +89,26 @@ def test_every_answer_forbids_foreign_scripts(client):
         assert "default-src 'self'" in policy
         assert "unsafe-eval" not in policy
         assert "'unsafe-inline'" not in policy.split("script-src")[1].split(";")[0]
+
+
+MODULES = "".join(f"var {name}=W((e,t)=>{{t.exports={what}}});" for name, what in (
+    ("a", "b()"), ("b", '{moduleType:"trace",name:"bar"}'), ("c", "d()"), ("d", '{moduleType:"trace",name:"heatmap"}'))
+) + "var f=W((e,t)=>{g.register([a(),c()])});"
+
+
+def test_only_the_plots_that_are_drawn_are_started():
+    assert plotly_js.with_kinds_alone(MODULES) == MODULES.replace("[a(),c()]", "[c()]")
+
+
+@pytest.mark.parametrize("script", ["", MODULES.replace("heatmap", "map"), MODULES + MODULES, MODULES.replace("register", "add")])
+def test_a_plotly_that_is_built_otherwise_is_served_whole(script):
+    assert plotly_js.with_kinds_alone(script) == script
+
+
+def test_the_installed_plotly_is_served_with_heat_maps_alone(client):
+    script = client.get("/plotly.js").data.decode()
+    (registered,) = plotly_js.REGISTER.findall(script)
+    assert registered.count("()") == len(plotly_js.KINDS)
 
 
 def test_a_callback_cannot_name_another_run(runs):

@@ -21,7 +21,7 @@ from protogoal.record.palette import Theme, theme
 from protogoal.record.queries import Curve
 from protogoal.record.reader import StoreReader
 
-MOST_CELLS = 12_000  # in one picture; more kinds are shown when they are asked for
+MOST_CELLS = 8_000  # in one picture; more kinds are shown when they are asked for
 MOST_LISTED = 200  # bits without a place, of one kind
 PAGE_WIDTH = 1_300
 NARROW = 192  # a run without goals

@@ -22,8 +22,9 @@ Figure = dict[str, Any]
 Named = tuple[str, str, Curve]  # a run's label, its colour, its curve
 
 X_TITLES = {"step": "environment steps", "minutes": "minutes of training"}
+MOST_POINTS = 500  # of a curve
 FEW_POINTS = 60  # so few are also marked, else a curve of one point is not seen
-SIGN_CELLS = 3_000  # more cells than this carry no sign, they would be too small
+SIGN_CELLS = 2_000  # of one picture; more carry no sign: they would be too small, and slow to draw
 
 
 def _numbers(values: NDArray[Any], digits: int = 5) -> list[float | None]:
@@ -56,6 +57,15 @@ def _layout(theme: Theme, height: int | None = None, **more: Any) -> dict[str, A
 def _faint(colour: str, share: float = 0.18) -> str:
     red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
     return f"rgba({red},{green},{blue},{share})"
+
+
+def _thinned(curve: Curve) -> Curve:
+    """No more points than a screen shows, the first and the last among them."""
+    size = len(curve["step"])
+    if size <= MOST_POINTS:
+        return curve
+    keep = np.linspace(0, size - 1, MOST_POINTS).round().astype(int)
+    return {name: column[keep] for name, column in curve.items()}
 
 
 def _mode(curve: Curve) -> str:
@@ -95,6 +105,7 @@ def success(curves: list[Named], x: str, theme: Theme) -> Figure:
 
 def funnel(curve: Curve, x: str, theme: Theme) -> Figure:
     """Goals in each stage over time; a logarithmic axis for large spaces, where the stages differ by orders of magnitude."""
+    curve = _thinned(curve)
     logarithmic = float(np.max(curve["declared"], initial=0.0)) >= LARGE_SPACE
     axis = {"type": "log", "dtick": 1} if logarithmic else {"rangemode": "tozero"}
     traces: list[Figure] = [
@@ -108,6 +119,7 @@ def funnel(curve: Curve, x: str, theme: Theme) -> Figure:
 
 def metric(curves: list[Named], name: str, x: str, theme: Theme) -> Figure:
     """Any recorded number over time, one line a run."""
+    curves = [(label, colour, _thinned(curve)) for label, colour, curve in curves]
     traces: list[Figure] = [{"type": "scatter", "mode": _mode(curve), "x": _x(curve, x), "y": _numbers(curve["value"]),
                              "name": _plain(label), "line": {"color": colour, "width": 1.8}, "marker": {"size": 5},
                              "hovertemplate": "%{y:.4g}"}
@@ -165,6 +177,7 @@ def cell_maps(kinds: list[tuple[str, Curve]], measure: Measure, theme: Theme, co
     bar = 0 if measure.key == "verdict" else 34  # verdicts are explained beside the figure
     layout = _layout(theme, height=total + bar + 12, hovermode="closest", coloraxis=scale,
                      margin={"l": 4, "r": 4, "t": bar, "b": 12})
+    signed = measure.key == "verdict" and sum(num_rows * num_cols for num_rows, num_cols in shape) <= SIGN_CELLS
     layout["annotations"], traces = [], []
     for index, ((kind, goals), (num_rows, num_cols)) in enumerate(zip(kinds, shape, strict=True)):
         row, col = divmod(index, columns)
@@ -182,7 +195,7 @@ def cell_maps(kinds: list[tuple[str, Curve]], measure: Measure, theme: Theme, co
             "text": f"<b>{_plain(kind)}</b>", "showarrow": False, "xref": "paper", "yref": "paper", "x": (left + right) / 2,
             "y": top, "yanchor": "bottom", "xanchor": "center", "font": {"size": 13}})
         cell = min(panel / num_cols, height / num_rows)  # pixels, about
-        traces.append(_cell_map(goals, num_rows, num_cols, measure, suffix, int(min(24, max(8, 0.35 * cell)))))
+        traces.append(_cell_map(goals, num_rows, num_cols, measure, suffix, int(min(24, max(8, 0.35 * cell))) if signed else 0))
     return {"data": traces, "layout": layout}
 
 
@@ -199,7 +212,7 @@ def _cell_map(goals: Curve, num_rows: int, num_cols: int, measure: Measure, suff
         "type": "heatmap", "z": [_numbers(line, 4) for line in z], "customdata": ids.tolist(), "text": shown.tolist(),
         "xaxis": f"x{suffix}", "yaxis": f"y{suffix}", "coloraxis": "coloraxis", "xgap": 1, "ygap": 1,
         "hoverongaps": False, "hovertemplate": "row %{y}, column %{x}: %{text}<extra></extra>"}
-    if measure.key == "verdict" and num_rows * num_cols <= SIGN_CELLS:
+    if sign_size:
         signs = np.full((num_rows, num_cols), "", np.object_)
         signs[r, c] = [words.SIGNS[int(v)] if v else "" for v in value]
         hover = shown.tolist()

@@ -12,7 +12,6 @@ import inspect as introspection
 import logging
 import secrets
 import socket
-from importlib import resources
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from werkzeug.serving import BaseWSGIServer, make_server
 from protogoal.record import queries
 from protogoal.record.inspector import behaviour, goals, overview, pictures
 from protogoal.record.inspector.layout import layout, page
+from protogoal.record.inspector.plotly_js import plotly_script
 from protogoal.record.inspector.runs import Runs
 
 COOKIE = "protogoal_token"
@@ -116,11 +116,11 @@ def _guard(app: Dash, token: str | None) -> None:
 
 
 def _add_plotly(server: flask.Flask) -> None:
-    """plotly.js as the Python package carries it, under an address of its own: the page asks for it at once."""
-    source = (resources.files("plotly") / "package_data" / "plotly.min.js").read_bytes()
+    """plotly.js under an address of its own: the page asks for it at once."""
+    source = plotly_script()
 
     @server.route("/plotly.js")
-    def plotly_script() -> flask.Response:
+    def script_of_plotly() -> flask.Response:
         answer = flask.Response(source, mimetype="text/javascript")
         answer.headers["Cache-Control"] = "private, max-age=3600"
         return answer

@@ -149,7 +149,7 @@
             const words = kind.ids.map((id, i) => i).filter((i) => kind.verdict[frame][i] === v);
             if (!words.length) continue;
             box.append(make("div", verdict(v) + " · " + words.length, "v" + v), make("div", words.map((i) => make("span", [
-              kind.names[i].replace(kind.kind + ": ", "") + " ", make("small", measure === "success" ? shown(kind.success[frame][i]) : whole(kind.count[frame][i]))], "word")), "words"));
+              kind.names[i].replace(kind.kind + ": ", "").replace(kind.kind + " ", "") + " ", make("small", measure === "success" ? shown(kind.success[frame][i]) : whole(kind.count[frame][i]))], "word")), "words"));
           }
           const unseen = kind.total - kind.verdict[frame].filter((v) => v !== 0).length;
           if (unseen) box.append(make("div", verdict(0) + ": " + unseen, "v0"));
