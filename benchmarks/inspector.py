@@ -29,6 +29,7 @@ import numpy as np
 
 from protogoal.record.store import Store
 
+POLL_MILLISECONDS = 3_000  # as the page asks (record/inspector/layout.py): a watched stretch has one update, or two
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 SERVER = """
 import sys
@@ -78,7 +79,7 @@ def measure(quick: bool = False, only: str = "", stores: Path | None = None) -> 
         if only != "training":
             rows += _page_rows(stores or Path(folder), sides, refreshes)
         if only != "page" and CHROMIUM is not None:
-            pairs = measure_training(Path(folder) / "training", pairs=6 if quick else 75, seconds=1)
+            pairs = measure_training(Path(folder) / "training", pairs=6 if quick else 75, seconds=POLL_MILLISECONDS / 1_000)
             watched, alone = (statistics.mean(pair[key] for pair in pairs) for key in ("watched", "alone"))
             rows.append(_row("CPU time of a training step while watched", watched, "µs", alone))
             ends = zip(("", ", lower end of the 95 % interval", ", upper end"), slowdown(pairs), strict=True)

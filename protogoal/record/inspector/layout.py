@@ -10,7 +10,7 @@ from protogoal.record import words
 from protogoal.record.inspector.runs import Runs
 from protogoal.record.measures import MEASURES
 
-POLL_MILLISECONDS = 2_000
+POLL_MILLISECONDS = 3_000
 TABS = {"overview": "Overview", "goals": "Goals", "pictures": "Pictures", "behaviour": "Behaviour"}
 
 # column → heading, explanation

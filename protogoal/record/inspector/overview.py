@@ -1,6 +1,6 @@
 """The first part of the page: how each run does, in numbers and curves; and the pulse that makes the page follow.
 
-Every two seconds the page asks for the pulse (runs.py); only where a run has committed something since is anything
+Every three seconds the page asks for the pulse (runs.py); only where a run has committed something since is anything
 else asked again.
 """
 

@@ -1,6 +1,6 @@
 """Pieces of the page as plain lists, [tag, attributes, children], that page.js puts into place.
 
-It changes what is there instead of replacing it, so a page that follows a run every two seconds keeps the focus of the
+It changes what is there instead of replacing it, so a page that follows a run every three seconds keeps the focus of the
 keyboard, a click that is under way, and the frame of a moving picture; Dash would make all anew. Text is data: it enters
 the page as text. Called by the parts of the page.
 """

@@ -3,6 +3,7 @@
   const KEY = "protogoal-theme";
   const CONFIG = { displaylogo: false, responsive: true, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"] };
   const waiting = {}; // figures that came before plotly did, or for a part that is not shown: id → figure
+  const drawn = {}; // id → the figure that was drawn last, as text
   let shown = null;
 
   function remembered() {
@@ -84,6 +85,9 @@
   window.dash_clientside = Object.assign({}, window.dash_clientside, {
     page: {
       draw: function (figure, id) {
+        const text = JSON.stringify(figure || null);
+        if (text === drawn[id]) return; // a run that goes on without a new point: drawing costs far more than comparing
+        drawn[id] = text;
         waiting[id] = figure || null;
         soon();
       },
