@@ -42,8 +42,9 @@ class Role:
 
 
 def start_role(cls: type, *arguments: Any, cpus: float, gpus: float = 0.0) -> Any:
-    """A process that plays a role, anywhere in the cluster."""
-    return ray.remote(cls).options(num_cpus=cpus, num_gpus=gpus).remote(*arguments)  # type: ignore[attr-defined]
+    """A process that plays a role, anywhere in the cluster. Ray keeps no record of its calls: there would be millions."""
+    options = {"num_cpus": cpus, "num_gpus": gpus, "enable_task_events": False}
+    return ray.remote(cls).options(**options).remote(*arguments)  # type: ignore[attr-defined]
 
 
 @dataclass
