@@ -81,7 +81,7 @@ def draw_load(out: Path) -> None:
             axes.plot(*points.T, "o", color=colour, markersize=4)
     axes.axhline(1.0, color=MUTED, linewidth=0.8)
     axes.axvline(NEEDED, color=MUTED, linewidth=0.8, linestyle=(0, (2, 3)))
-    axes.text(380_000, 0.6, "one core", color=MUTED, ha="right", va="top")
+    axes.text(9_000, 0.85, "one core", color=MUTED, va="top")
     axes.set(xscale="log", yscale="log", ylim=(1e-2, 1e4), xlim=(1_000, 400_000), xlabel="steps acted a second",
              ylabel="CPU seconds a second", title="What breaks first, and when")
     axes.legend(frameon=False, fontsize=9, loc="upper left")
@@ -120,6 +120,7 @@ def draw_soak(out: Path) -> None:
     for axes, (engine, processes) in zip(every[0], found.items(), strict=True):
         for colour, (name, points) in zip(COLOURS * 2, processes.items(), strict=False):
             axes.plot(*points.T, color=colour, linewidth=1.3, label=name)
-        axes.set(xlabel="minutes", ylabel="MB", title=f"{engine} engine", ylim=(0, None))
-        axes.legend(frameon=False, fontsize=9)
+        most = max(float(points[:, 1].max()) for points in processes.values())
+        axes.set(xlabel="minutes", ylabel="MB", title=f"{engine} engine", ylim=(0, 1.4 * most))  # room for the legend
+        axes.legend(frameon=False, fontsize=9, ncol=2, loc="upper left")
     _save(figure, out / "soak.png", plt)
