@@ -16,10 +16,12 @@ from protogoal import Factor, ObjectGrid, OneHotFactors, Union
 # --8<-- [start:view]
 THINGS = ["agent", "key", "ball", "box", "goal", "open door", "closed door", "locked door"]
 CARRIED = ["nothing", "key", "ball", "box"]
+DIRECTIONS = ["east", "south", "west", "north"]
+DOORS = ["locked", "closed", "open"]
 
 
 class ObjectView(gymnasium.ObservationWrapper):
-    """What stands where, which way the agent looks, and what it carries."""
+    """What stands where; and what the agent carries, which way it looks, how its door is."""
 
     def __init__(self, env):
         super().__init__(env)
@@ -27,8 +29,7 @@ class ObjectView(gymnasium.ObservationWrapper):
         self.observation_space = spaces.Dict({
             "things": spaces.MultiBinary((len(THINGS), rows, columns)),
             "walls": spaces.MultiBinary((1, rows, columns)),
-            "direction": spaces.Discrete(4),
-            "carrying": spaces.MultiDiscrete([len(CARRIED)]),
+            "status": spaces.MultiDiscrete([len(CARRIED), len(DIRECTIONS), len(DOORS)]),
         })
 
         env.unwrapped.gen_obs = dict  # MiniGrid's own 7 × 7 view is not used, and costs half of its time
@@ -36,23 +37,21 @@ class ObjectView(gymnasium.ObservationWrapper):
     def observation(self, _):
         world = self.unwrapped
         things, walls = (np.zeros(self.observation_space[name].shape, np.int8) for name in ("things", "walls"))
+        door = "locked"
         for place, thing in enumerate(world.grid.grid):
             row, column = divmod(place, world.width)
             if thing is not None and thing.type == "wall":
                 walls[0, row, column] = 1
+            elif thing is not None and thing.type == "door":
+                door = "open" if thing.is_open else "locked" if thing.is_locked else "closed"
+                things[THINGS.index(f"{door} door"), row, column] = 1
             elif thing is not None:
-                things[THINGS.index(name_of(thing)), row, column] = 1
+                things[THINGS.index(thing.type), row, column] = 1
         column, row = world.agent_pos
         things[THINGS.index("agent"), row, column] = 1
         carried = world.carrying.type if world.carrying else "nothing"
-        return {"things": things, "walls": walls, "direction": world.agent_dir, "carrying": np.array([CARRIED.index(carried)])}
-
-
-def name_of(thing):
-    """A door is open, closed or locked; everything else is what it is."""
-    if thing.type != "door":
-        return thing.type
-    return "open door" if thing.is_open else "locked door" if thing.is_locked else "closed door"
+        status = np.array([CARRIED.index(carried), world.agent_dir, DOORS.index(door)])
+        return {"things": things, "walls": walls, "status": status}
 # --8<-- [end:view]
 
 
@@ -66,10 +65,12 @@ def make_env(render_mode=None):
 
 
 def proto_goals(env):
-    """Every thing in every cell, and everything that can be carried."""
+    """Every thing in every cell, everything that can be carried, every way to look, every state of the door."""
     _, rows, columns = env.observation_space["things"].shape
-    carrying = Factor("carrying", tuple(f"carrying {thing}" for thing in CARRIED))
-    return Union([ObjectGrid(THINGS, rows, columns, key="things"), OneHotFactors([carrying], key="carrying")])
+    status = [Factor("carrying", tuple(f"carrying {thing}" for thing in CARRIED)),
+              Factor("looking", tuple(f"looking {direction}" for direction in DIRECTIONS)),
+              Factor("door", tuple(f"door {state}" for state in DOORS))]
+    return Union([ObjectGrid(THINGS, rows, columns, key="things"), OneHotFactors(status, key="status")])
 # --8<-- [end:factory]
 
 

@@ -174,6 +174,8 @@ class OwnSettings:
     """Most bits that are on at once; 0 allows 64."""
     workers: int = 0
     """Processes that step the environments; 0 steps them in the main process."""
+    observation: Literal["own", "bits"] = "own"
+    """What the network reads: what the environment observes, or the proto-goals that are on (fast, where they tell the whole state)."""
 
     def __post_init__(self) -> None:
         check_at_least(self, max_active=0, workers=0)

@@ -62,7 +62,7 @@ def make_batch_env(
         workers = 0 if render_mode else settings.workers
         most = settings.max_active or None
         own = own_batch(settings.factory, settings.space, num_envs, workers, most, space, on_event, render_mode)
-        return own, own.space
+        return (ActiveView(own) if settings.observation == "bits" else own), own.space
     raise ValueError(f"no environment is made from {type(settings).__name__}; allowed are BabaSettings, RiverSettings, OwnSettings")
 
 
