@@ -175,7 +175,7 @@ class OwnSettings:
     workers: int = 0
     """Processes that step the environments; 0 steps them in the main process."""
     observation: Literal["own", "bits"] = "own"
-    """What the network reads: what the environment observes, or the proto-goals that are on (fast, where they tell the whole state)."""
+    """What the network reads: what the environment observes, or which proto-goals are on (fast, where they tell the state)."""
 
     def __post_init__(self) -> None:
         check_at_least(self, max_active=0, workers=0)
