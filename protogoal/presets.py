@@ -101,7 +101,7 @@ _DEEP_SEA = replace(
     network=NetworkSettings(hidden=128, rank=32, goal_hidden=32),
     actor=ActorSettings(num_envs=32, epsilon_exponent=3.0, max_pursuit_steps=0),
     replay=ReplaySettings(capacity=200_000),
-    learner=replace(_LEARNER, replay_ratio=8.0, task_discount=0.99, min_replay=2_000, target_period=50),
+    learner=replace(_LEARNER, replay_ratio=8.0, task_discount=0.99, min_replay=2_000, target_period=50, average_decay=0.0),
     pge=PGESettings(estimator=EstimatorSettings(whole_up_to=256)),
     refresh_every=10_000,
     evaluation=EvaluationSettings(every=2_000, episodes=16),

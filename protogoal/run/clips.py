@@ -59,12 +59,13 @@ class ClipRecorder:
 
     def _clip(self, step: int, goal: int | None, play: Iterator[tuple[Any, str]]) -> None:
         frames: list[Any] = []
-        caption = ""
+        last = ""
         for frame, caption in itertools.islice(play, MOST_STEPS):
+            last = caption
             frames.append(_smaller(frame))
             if len(frames) > MOST_FRAMES:
                 del frames[-2]  # a long one: its beginning and its end
-        success = caption.rstrip().endswith(WON)
+        success = last.rstrip().endswith(WON)
         gif = encode_gif(frames)
         self._store.clip(step, "evaluator" if goal is None else "pursuit", -1 if goal is None else goal, success, gif)
 
