@@ -302,10 +302,11 @@ def describe(comparison: Comparison, scale: str, seeds: int, out: Path) -> None:
         interval = f"{row['low']:.2f}–{row['high']:.2f}"
         table.append(f"| {row['arm']} | {row['seeds']} | {row['success']:.2f} | {interval} | {row['steps']:,} |")
     notes = (out / "notes.md").read_text() if (out / "notes.md").exists() else ""
+    discovery = ["![goals discovered](goals.png)", ""] if (out / "goals.png").exists() else []
     example = " ".join(arguments(comparison, comparison.arms[0], 0, scale, Path("OUT")))
     text = "\n".join([
         f"# {comparison.title}", "", f"The paper: {comparison.claim}", "", "![learning curves](learning.png)", "", *table, "",
-        notes,
+        *discovery, notes,
         f"- command: `protogoal reproduce {comparison.name} --scale {scale} --seeds {seeds}`; one run of it: `protogoal {example}`",
         f"- commit: {commit()}", f"- machine: {os.cpu_count()} CPU cores, no GPU; date {time.strftime('%Y-%m-%d')}",
         "- interval: bootstrap over seeds; raw data: `curves.csv`, `metrics.csv`", ""])
