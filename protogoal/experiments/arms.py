@@ -255,15 +255,19 @@ def plot(comparison: Comparison, out: Path) -> None:
     curves = success_curves(read_csv(out / "curves.csv"))
     figure, axes = plt.subplots(figsize=(7, 4.2), constrained_layout=True)
     last = max((points[-1, 0] for of in curves.values() for points in of.values()), default=1.0)
-    grid = np.linspace(0, last, 200)
     for colour, arm in zip(COLOURS * 3, comparison.arms, strict=False):
         if arm.label not in curves:
             continue
-        values = on_grid(curves[arm.label], grid)
+        of = curves[arm.label]
+        end = min(points[-1, 0] for points in of.values())  # a mean needs every seed
+        grid = np.linspace(0, last, 200)
+        grid = np.append(grid[grid < end], end)
+        values = on_grid(of, grid)
         low, high = bootstrap(values)
-        axes.plot(grid / 1e6, values.mean(0), color=colour, linewidth=2.2, label=f"{arm.label}  ({len(values)} seeds)")
+        label = f"{arm.label}  ({len(of)} seed{'s' * (len(of) > 1)})"
+        axes.plot(grid / 1e6, values.mean(0), color=colour, linewidth=2.2, label=label)
         axes.fill_between(grid / 1e6, low, high, color=colour, alpha=0.15, linewidth=0)
-        for points in curves[arm.label].values():
+        for points in of.values():
             axes.plot(points[:, 0] / 1e6, points[:, 1], color=colour, linewidth=0.7, alpha=0.5)
     axes.set(xlabel="environment steps (millions)", ylabel="success of the evaluator", ylim=(-0.03, 1.03), title=comparison.title)
     axes.grid(alpha=0.25)
