@@ -12,6 +12,7 @@ proto-goals that anybody has to judge. experiments/controllability.py uses them.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -32,7 +33,7 @@ NOISE_CHANNELS = 2
 NOISE = 0.1  # probability that a distractor's pixel is lit
 
 
-class Dynamics:
+class Dynamics(ABC):
     """What the three have in common; states are int64[N, …], all methods work on N episodes at once."""
 
     num_actions: int
@@ -40,17 +41,17 @@ class Dynamics:
     max_steps: int  # then an episode is truncated
     controllable: Bits  # [B], the ground truth
 
+    @abstractmethod
     def start(self, n: int, rng: np.random.Generator) -> Ints:
         """Returns n initial states."""
-        raise NotImplementedError
 
+    @abstractmethod
     def step(self, state: Ints, action: Ints, rng: np.random.Generator) -> tuple[Ints, Bits]:
         """Returns the next states and where the episode is terminated, [N]."""
-        raise NotImplementedError
 
+    @abstractmethod
     def observe(self, state: Ints) -> Bits:
         """Returns the observations, [N, B]: every entry is a proto-goal."""
-        raise NotImplementedError
 
 
 class StaticTaxi(Dynamics):
