@@ -6,6 +6,7 @@ of them into the paper's settings, Tables 1 and 2 value for value, which assume 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -209,12 +210,17 @@ def announced_presets() -> dict[str, Any]:
 
     presets: dict[str, Any] = {}
     for name, domain in announced_domains().items():
-        config = own_environment(domain.env, domain.space)
-        for dotted, value in domain.fields.items():
-            config = _replace_field(config, dotted.split("."), value, f"domain {name}: {dotted}")
+        config = with_fields(own_environment(domain.env, domain.space), domain.fields, f"domain {name}: ")
         for agent in ("protogoal", "r2d2"):
             presets[f"{name}-{agent}"] = replace(config, agent=agent)
     return presets
+
+
+def with_fields(config: Any, fields: Mapping[str, Any], words: str = "") -> Any:
+    """The configuration with fields changed, by their dotted names; `words` come before the name of one that does not exist."""
+    for dotted, value in fields.items():
+        config = _replace_field(config, dotted.split("."), value, words + dotted)
+    return config
 
 
 def _replace_field(config: Any, path: list[str], value: Any, words: str) -> Any:

@@ -2,14 +2,16 @@
 
 An experiment is data: `Comparison(arms, steps, seeds, …)`. `run` trains every arm and seed in processes of their own, two at
 a time on two cores, through the same `train` and `resume` as the command line, so it can be stopped and started again at any
-moment: what is finished is skipped, what was interrupted goes on. Runs lie under OUT/runs; `collect` makes the CSV of them,
-`plot` the figure of the CSV alone.
+moment: what is finished is skipped, what was interrupted goes on. A run that a sibling of OUT has finished with the very same
+configuration is linked instead of made again: most ablations have the unchanged agent as one of their arms. Runs lie under
+OUT/runs; `collect` makes the CSV of them, `plot` the figure of the CSV alone.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import json
 import os
 import subprocess
 import sys
@@ -85,10 +87,30 @@ def run_path(out: Path, arm: Arm, seed: int) -> Path:
 
 def arguments(comparison: Comparison, arm: Arm, seed: int, scale: str, out: Path) -> list[str]:
     """The command that makes one run; the README prints it."""
-    small = comparison.smoke if scale == "smoke" else {}
-    fields = {**comparison.common, **arm.fields, **small, "steps": comparison.scales[scale].steps, "seed": seed}
+    fields = _changed_fields(comparison, arm, seed, scale)
     options = [word for name, value in fields.items() for word in _option(name, value)]
     return ["train", *([arm.preset] if arm.preset else []), "--run", str(run_path(out, arm, seed)), *options]
+
+
+def _changed_fields(comparison: Comparison, arm: Arm, seed: int, scale: str) -> dict[str, Any]:
+    small = comparison.smoke if scale == "smoke" else {}
+    return {**comparison.common, **arm.fields, **small, "steps": comparison.scales[scale].steps, "seed": seed}
+
+
+def _link_equal_run(comparison: Comparison, arm: Arm, seed: int, scale: str, out: Path) -> None:
+    """Where an experiment beside this one has finished the same run, it becomes this one's too."""
+    from protogoal.config import to_dict
+    from protogoal.presets import PRESETS, with_fields
+
+    path = run_path(out, arm, seed)
+    if path.exists() or arm.preset not in PRESETS:
+        return
+    wanted = json.loads(json.dumps(to_dict(with_fields(PRESETS[arm.preset], _changed_fields(comparison, arm, seed, scale)))))
+    for file in sorted(out.parent.glob("*/runs/*/config.json")):
+        if json.loads(file.read_text())["config"] == wanted and _is_finished(file.parent):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.symlink_to(os.path.relpath(file.parent, path.parent))
+            return
 
 
 def _option(name: str, value: Any) -> list[str]:
@@ -122,6 +144,7 @@ def _train_all(comparison: Comparison, scale: str, jobs: Sequence[tuple[Arm, int
 
 def _train_one(comparison: Comparison, arm: Arm, seed: int, scale: str, out: Path, children: dict[int, Any]) -> None:
     path = run_path(out, arm, seed)
+    _link_equal_run(comparison, arm, seed, scale, out)
     if _is_finished(path):
         return
     words = ["resume", str(path)] if (path / "config.json").exists() else arguments(comparison, arm, seed, scale, out)
@@ -283,33 +306,50 @@ def plot(comparison: Comparison, out: Path) -> None:
 
 
 def summary(comparison: Comparison, out: Path, share: float = 0.1) -> list[dict[str, Any]]:
-    """For each arm: success over the last tenth of its steps, mean and 95 % bootstrap interval over seeds."""
+    """For each arm success over the last tenth of its steps and over all of them, which tells fast arms from slow ones.
+
+    Each is (mean over seeds, low, high) with the 95 % bootstrap interval. The steps are those that every seed has made.
+    """
     curves = success_curves(read_csv(out / "curves.csv"))
     rows = []
     for arm in comparison.arms:
         if arm.label not in curves:
             continue
-        final = np.array([p[p[:, 0] >= p[-1, 0] * (1 - share), 1].mean() for p in curves[arm.label].values()])
-        low, high = bootstrap(final)
-        steps = [int(p[-1, 0]) for p in curves[arm.label].values()]
-        rows.append({"arm": arm.label, "seeds": len(final), "success": final.mean(), "low": float(low), "high": float(high),
-                     "steps": min(steps)})
+        of = curves[arm.label]
+        last = np.array([points[points[:, 0] >= points[-1, 0] * (1 - share), 1].mean() for points in of.values()])
+        steps = min(points[-1, 0] for points in of.values())
+        whole = on_grid(of, np.linspace(0, steps, 200)).mean(1)
+        rows.append({"arm": arm.label, "seeds": len(last), "steps": int(steps), "last": _interval(last), "whole": _interval(whole)})
     return rows
+
+
+def _interval(values: np.ndarray) -> tuple[float, float, float]:
+    low, high = bootstrap(values)
+    return float(values.mean()), float(low), float(high)
+
+
+def table(comparison: Comparison, out: Path) -> list[str]:
+    """The rows of a table in Markdown: arm, seeds, steps, success at the end and over all of training."""
+
+    def cells(name: str, row: Mapping[str, Any]) -> str:
+        mean, low, high = row[name]
+        return f"{mean:.2f} | {low:.2f}–{high:.2f}"
+
+    return [f"| {row['arm']} | {row['seeds']} | {row['steps']:,} | {cells('last', row)} | {cells('whole', row)} |"
+            for row in summary(comparison, out)]
 
 
 def describe(comparison: Comparison, scale: str, seeds: int, out: Path) -> None:
     """README.md: claim, table, command, commit; a hand-written notes.md beside it is included, and never overwritten."""
     from protogoal.run.directory import commit
 
-    table = ["| arm | seeds | success, last tenth | 95 % interval | steps |", "|---|---|---|---|---|"]
-    for row in summary(comparison, out):
-        interval = f"{row['low']:.2f}–{row['high']:.2f}"
-        table.append(f"| {row['arm']} | {row['seeds']} | {row['success']:.2f} | {interval} | {row['steps']:,} |")
+    rows = ["| arm | seeds | steps | success, last tenth | 95 % interval | all of training | 95 % interval |",
+            "|---|---|---|---|---|---|---|", *table(comparison, out)]
     notes = (out / "notes.md").read_text() if (out / "notes.md").exists() else ""
     discovery = ["![goals discovered](goals.png)", ""] if (out / "goals.png").exists() else []
     example = " ".join(arguments(comparison, comparison.arms[0], 0, scale, Path("OUT")))
     text = "\n".join([
-        f"# {comparison.title}", "", f"The paper: {comparison.claim}", "", "![learning curves](learning.png)", "", *table, "",
+        f"# {comparison.title}", "", f"The paper: {comparison.claim}", "", "![learning curves](learning.png)", "", *rows, "",
         *discovery, notes,
         f"- command: `protogoal reproduce {comparison.name} --scale {scale} --seeds {seeds}`; one run of it: `protogoal {example}`",
         f"- commit: {commit()}", f"- machine: {os.cpu_count()} CPU cores, no GPU; date {time.strftime('%Y-%m-%d')}",

@@ -9,9 +9,7 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
-import numpy as np
-
-from protogoal.experiments.arms import Arm, Comparison, Scale, bootstrap, on_grid, read_csv, success_curves, summary
+from protogoal.experiments.arms import Arm, Comparison, Scale, table
 from protogoal.experiments.comparisons import ONE_CORE, SMOKE, TINY
 from protogoal.run.directory import write_text
 
@@ -61,33 +59,16 @@ def _finished(out: Path) -> list[str]:
     return [name for name in COMPARISONS if (out / name / "curves.csv").is_file()]
 
 
-def speed(name: str, out: Path) -> dict[str, tuple[float, float, float]]:
-    """Mean success over the whole of training, a number that tells fast rules from slow ones: arm → (mean, low, high)."""
-    curves = success_curves(read_csv(out / name / "curves.csv"))
-    found = {}
-    for arm, of in curves.items():
-        last = min(points[-1, 0] for points in of.values())
-        area = on_grid(of, np.linspace(0, last, 200)).mean(1)
-        low, high = bootstrap(area)
-        found[arm] = float(area.mean()), float(low), float(high)
-    return found
-
-
 def _describe(out: Path) -> None:
     lines = [
         "# Ways to choose goals", "",
         "Success of the evaluator over the last tenth of training, and over all of it, which tells fast rules from slow ones; "
         "mean over seeds, with the 95 % bootstrap interval.", "",
-        "| domain | rule | seeds | steps | last tenth | interval | all of training | interval |",
+        "| domain | rule | seeds | steps | last tenth | 95 % interval | all of training | 95 % interval |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for name in _finished(out):
-        whole = speed(name, out)
-        for row in summary(COMPARISONS[name], out / name):
-            mean, low, high = whole[row["arm"]]
-            end = f"{row['success']:.2f} | {row['low']:.2f}–{row['high']:.2f}"
-            lines.append(f"| [{name}]({name}/README.md) | {row['arm']} | {row['seeds']} | {row['steps']:,} | {end} | "
-                         f"{mean:.2f} | {low:.2f}–{high:.2f} |")
+        lines += [f"| [{name}]({name}/README.md) {row}" for row in table(COMPARISONS[name], out / name)]
     notes = out / "notes.md"
     lines += ["", notes.read_text()] if notes.exists() else [""]
     lines += [*(f"![learning curves, {name}]({name}/learning.png)" for name in _finished(out)), ""]

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -12,19 +14,24 @@ TAXI = arms.Comparison(
 
 
 def test_arms_are_trained_collected_drawn_and_skipped_when_finished(tmp_path):
-    TAXI.run("smoke", None, tmp_path)
-    rows = arms.read_csv(tmp_path / "curves.csv")
+    out = tmp_path / "toy"
+    TAXI.run("smoke", None, out)
+    rows = arms.read_csv(out / "curves.csv")
     assert {(row["arm"], row["seed"]) for row in rows} == {(arm, seed) for arm in ("proto-goal", "p_task = 0.5") for seed in "01"}
     assert {int(row["step"]) for row in rows} == {0, 1000, 2000}
-    assert (tmp_path / "learning.png").read_bytes()[:4] == b"\x89PNG"
-    text = (tmp_path / "README.md").read_text()
+    assert (out / "learning.png").read_bytes()[:4] == b"\x89PNG"
+    text = (out / "README.md").read_text()
     assert "protogoal reproduce toy --scale smoke --seeds 2" in text
     assert "| proto-goal | 2 |" in text
-    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "runs").glob("*/run.db")}
-    (tmp_path / "notes.md").write_text("Seen by eye: fine.\n")
-    TAXI.run("smoke", None, tmp_path)  # nothing left to train
-    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "runs").glob("*/run.db")} == before
-    assert "Seen by eye" in (tmp_path / "README.md").read_text()
+    before = {path: path.stat().st_mtime_ns for path in (out / "runs").glob("*/run.db")}
+    (out / "notes.md").write_text("Seen by eye: fine.\n")
+    TAXI.run("smoke", None, out)  # nothing left to train
+    assert {path: path.stat().st_mtime_ns for path in (out / "runs").glob("*/run.db")} == before
+    assert "Seen by eye" in (out / "README.md").read_text()
+    other = replace(TAXI, name="other", arms=[arms.Arm("the same under another name", "taxi-protogoal", {"pge.p_task": 0.1})])
+    other.run("smoke", None, tmp_path / "other")  # a neighbour has made these very runs
+    assert all(path.is_symlink() for path in (tmp_path / "other" / "runs").iterdir())
+    assert len(arms.read_csv(tmp_path / "other" / "curves.csv")) == len(rows) // 2
 
 
 def test_fields_become_options():
