@@ -27,8 +27,10 @@ class AverageWeights(Generic[Network]):
     """A network that follows another; with decay 0 it is the other."""
 
     def __init__(self, network: Network, decay: float):
-        self.newest, self.decay, self.updates = network, decay, 0
+        self.decay, self.updates = decay, 0
         self.network: Network = copy.deepcopy(network).requires_grad_(False) if decay else network
+        self._weights = list(self.network.parameters()), list(network.parameters())
+        self._buffers = list(zip(self.network.buffers(), network.buffers(), strict=True))
 
     @torch.no_grad()
     def update(self) -> None:
@@ -37,8 +39,8 @@ class AverageWeights(Generic[Network]):
             return
         self.updates += 1
         keep = min(self.decay, (1 + self.updates) / (10 + self.updates))
-        torch._foreach_lerp_(list(self.network.parameters()), list(self.newest.parameters()), 1.0 - keep)
-        for mine, newest in zip(self.network.buffers(), self.newest.buffers(), strict=True):
+        torch._foreach_lerp_(*self._weights, 1.0 - keep)
+        for mine, newest in self._buffers:
             mine.copy_(newest)
 
     def state_dict(self) -> dict[str, Any]:

@@ -43,8 +43,9 @@ class Learner:
         self.network, self.target, self.settings, self.burn_in = network, target, settings, burn_in
         self.target.load_state_dict(network.state_dict())
         self.target.requires_grad_(False)
+        self._weights = list(network.parameters())
         self.optimizer = torch.optim.AdamW(
-            network.parameters(),
+            self._weights,
             lr=settings.learning_rate,
             eps=settings.adam_epsilon,
             weight_decay=settings.weight_decay,
@@ -82,7 +83,7 @@ class Learner:
         norm = 0.0
         if self.settings.max_gradient_norm > 0:
             limit = self.settings.max_gradient_norm
-            norm = float(torch.nn.utils.clip_grad_norm_(self.network.parameters(), limit))
+            norm = float(torch.nn.utils.clip_grad_norm_(self._weights, limit))
         self.optimizer.step()
         self.updates += 1
         if self.updates % self.settings.target_period == 0:
