@@ -29,7 +29,8 @@ class AverageWeights(Generic[Network]):
     def __init__(self, network: Network, decay: float):
         self.decay, self.updates = decay, 0
         self.network: Network = copy.deepcopy(network).requires_grad_(False) if decay else network
-        self._weights = list(self.network.parameters()), list(network.parameters())
+        self._weights: list[torch.Tensor] = list(self.network.parameters())
+        self._newest: list[torch.Tensor] = list(network.parameters())
         self._buffers = list(zip(self.network.buffers(), network.buffers(), strict=True))
 
     @torch.no_grad()
@@ -39,7 +40,7 @@ class AverageWeights(Generic[Network]):
             return
         self.updates += 1
         keep = min(self.decay, (1 + self.updates) / (10 + self.updates))
-        torch._foreach_lerp_(*self._weights, 1.0 - keep)
+        torch._foreach_lerp_(self._weights, self._newest, 1.0 - keep)
         for mine, newest in self._buffers:
             mine.copy_(newest)
 
