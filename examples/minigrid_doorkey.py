@@ -9,49 +9,58 @@ import minigrid  # noqa: F401  (registers its environments)
 import numpy as np
 from gymnasium import spaces
 
-from protogoal import Factor, ObjectGrid, OneHotFactors, Union
+from protogoal import Factor, OneHotFactors, Union
 
 # --8<-- [end:imports]
 
 # --8<-- [start:view]
-THINGS = ["agent", "key", "ball", "box", "goal", "open door", "closed door", "locked door"]
-CARRIED = ["nothing", "key", "ball", "box"]
-DIRECTIONS = ["east", "south", "west", "north"]
+THINGS = ["key", "door", "goal"]
+BESIDE = ["nothing", "wall", *THINGS]
+CARRIED = ["nothing", "key"]
+DIRECTIONS = {"east": (0, 1), "south": (1, 0), "west": (0, -1), "north": (-1, 0)}  # a step that way: rows, columns
 DOORS = ["locked", "closed", "open"]
 
 
 class ObjectView(gymnasium.ObservationWrapper):
-    """What stands where; and what the agent carries, which way it looks, how its door is."""
+    """The world in a few whole numbers.
+
+    where   the cell of the agent and of each thing; one number more for a thing that is in no cell
+    status  what is carried, which way the agent looks, how its door is
+    seen    the same as the agent sees it: each thing's place ahead and to the right of it, and what is on its four sides
+    """
 
     def __init__(self, env):
         super().__init__(env)
-        rows, columns = env.unwrapped.height, env.unwrapped.width
+        self.rows, self.columns = env.unwrapped.height, env.unwrapped.width
+        self.reach = max(self.rows, self.columns) - 1  # nothing is farther away
+        self.nowhere, self.unseen = self.rows * self.columns, (2 * self.reach + 1) ** 2
         self.observation_space = spaces.Dict({
-            "things": spaces.MultiBinary((len(THINGS), rows, columns)),
-            "walls": spaces.MultiBinary((1, rows, columns)),
+            "where": spaces.MultiDiscrete([self.nowhere + 1] * (1 + len(THINGS))),
             "status": spaces.MultiDiscrete([len(CARRIED), len(DIRECTIONS), len(DOORS)]),
+            "seen": spaces.MultiDiscrete([self.unseen + 1] * len(THINGS) + [len(BESIDE)] * 4),
         })
-
         env.unwrapped.gen_obs = dict  # MiniGrid's own 7 × 7 view is not used, and costs half of its time
 
     def observation(self, _):
-        world = self.unwrapped
-        things, walls = (np.zeros(self.observation_space[name].shape, np.int8) for name in ("things", "walls"))
-        door = "locked"
-        for place, thing in enumerate(world.grid.grid):
-            row, column = divmod(place, world.width)
-            if thing is not None and thing.type == "wall":
-                walls[0, row, column] = 1
-            elif thing is not None and thing.type == "door":
-                door = "open" if thing.is_open else "locked" if thing.is_locked else "closed"
-                things[THINGS.index(f"{door} door"), row, column] = 1
-            elif thing is not None:
-                things[THINGS.index(thing.type), row, column] = 1
+        world, cells = self.unwrapped, self.unwrapped.grid.grid
         column, row = world.agent_pos
-        things[THINGS.index("agent"), row, column] = 1
-        carried = world.carrying.type if world.carrying else "nothing"
-        status = np.array([CARRIED.index(carried), world.agent_dir, DOORS.index(door)])
-        return {"things": things, "walls": walls, "status": status}
+        down, right = list(DIRECTIONS.values())[world.agent_dir]
+        found = {thing.type: place for place, thing in enumerate(cells) if thing is not None and thing.type in THINGS}
+        where = [row * self.columns + column, *(found.get(thing, self.nowhere) for thing in THINGS)]
+        seen = []
+        for thing in THINGS:
+            r, c = divmod(found.get(thing, 0), self.columns)
+            ahead = (r - row) * down + (c - column) * right
+            aside = (r - row) * right - (c - column) * down
+            place = (self.reach + ahead) * (2 * self.reach + 1) + self.reach + aside
+            seen.append(place if thing in found else self.unseen)
+        for r, c in ((down, right), (right, -down), (-right, down), (-down, -right)):
+            beside = cells[(row + r) * self.columns + column + c]
+            seen.append(BESIDE.index(beside.type if beside else "nothing"))
+        door = cells[found["door"]]
+        state = "open" if door.is_open else "locked" if door.is_locked else "closed"
+        status = [CARRIED.index(world.carrying.type if world.carrying else "nothing"), world.agent_dir, DOORS.index(state)]
+        return {"where": np.array(where), "status": np.array(status), "seen": np.array(seen)}
 # --8<-- [end:view]
 
 
@@ -65,12 +74,15 @@ def make_env(render_mode=None):
 
 
 def proto_goals(env):
-    """Every thing in every cell, everything that can be carried, every way to look, every state of the door."""
-    _, rows, columns = env.observation_space["things"].shape
+    """The agent and every thing in every cell, or in none; what is carried, every way to look, every state of the door."""
+    where = []
+    for thing in ["agent", *THINGS]:
+        cells = Factor.positions(thing, env.rows, env.columns)
+        where.append(Factor(thing, (*cells.names, f"{thing} in no cell"), (*cells.cells, None)))
     status = [Factor("carrying", tuple(f"carrying {thing}" for thing in CARRIED)),
               Factor("looking", tuple(f"looking {direction}" for direction in DIRECTIONS)),
-              Factor("door", tuple(f"door {state}" for state in DOORS))]
-    return Union([ObjectGrid(THINGS, rows, columns, key="things"), OneHotFactors(status, key="status")])
+              Factor("lock", tuple(f"door {state}" for state in DOORS))]
+    return Union([OneHotFactors(where, (env.rows, env.columns), key="where"), OneHotFactors(status, key="status")])
 # --8<-- [end:factory]
 
 
@@ -79,6 +91,6 @@ if __name__ == "__main__":
     env = make_env()
     space = proto_goals(env)
     observation, _ = env.reset(seed=0)
-    bits = space.bits(None, None, {name: np.asarray(part)[None] for name, part in observation.items()})[0]
+    bits = space.bits(None, None, {name: part[None] for name, part in observation.items()})[0]
     print(f"{space.size} proto-goals; on at the start: {', '.join(space.name(i) for i in np.flatnonzero(bits))}")
     # --8<-- [end:look]

@@ -188,8 +188,14 @@ _OWN = replace(
     actor=ActorSettings(num_envs=32, epsilon_exponent=1.0, max_pursuit_steps=50),
     replay=ReplaySettings(capacity=300_000, novelty_share=0.5),
     agent57=_AGENT57,
-    learner=replace(_LEARNER, learning_rate=5e-4, replay_ratio=2.0),
-    pge=replace(_BABA.pge, batch_size=4096),  # worlds that differ from episode to episode need more to be judged by
+    learner=replace(_LEARNER, learning_rate=5e-4, replay_ratio=8.0),  # steps cost more than in Baba, so more is learned of each
+    pge=replace(
+        _BABA.pge,
+        controllability_threshold=0.02,
+        # worlds that differ from episode to episode need more to be judged by
+        batch_size=4096,
+        estimator=EstimatorSettings(whole_up_to=64, projections=128),
+    ),
     refresh_every=20_000,
     evaluation=EvaluationSettings(every=50_000, episodes=32, epsilon=0.01),
     steps=1_000_000,

@@ -32,7 +32,7 @@ def test_the_stable_baselines_example_runs():
 def test_the_tutorials_file_shows_its_proto_goals():
     pytest.importorskip("minigrid")
     words = run("minigrid_doorkey.py")
-    assert "523 proto-goals" in words
+    assert "269 proto-goals" in words
     assert "carrying nothing" in words
 
 
