@@ -31,7 +31,7 @@ test: check                            ## lint, types and the whole test suite
 	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 	  { apt-get -qq update && apt-get -qq install -y chromium; } >/dev/null 2>&1; } || \
 	  echo "chromium is not installed and cannot be here: the page tests will be skipped"
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2 --dist loadgroup
 
 learning: $(VENV)/.all                 ## two-armed learning tests
 	$(BIN)/pytest -m learning
@@ -41,6 +41,7 @@ bench: $(VENV)/.all                    ## ratios against slow references, printe
 
 figures: $(VENV)/.core                 ## redraw every figure of results/ from its committed CSV
 	$(BIN)/protogoal reproduce figures --out results
+	$(BIN)/python examples/doorkey_comparison.py --redraw --out results/doorkey
 
 docs: $(VENV)/.all                     ## the documentation site, into site/
 	$(BIN)/mkdocs build --strict

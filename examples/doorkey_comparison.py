@@ -27,7 +27,11 @@ if __name__ == "__main__":
     parser.add_argument("--out", type=Path, default=Path("runs/doorkey-comparison"), help="where to write (default %(default)s)")
     parser.add_argument("--scale", choices=list(COMPARISON.scales), default="cpu", help="how much of it (default %(default)s)")
     parser.add_argument("--seeds", type=int, help="number of seeds (default: the scale's own)")
+    parser.add_argument("--redraw", action="store_true", help="only draw the figure again, from the CSV in OUT")
     chosen = parser.parse_args()
     out = chosen.out.resolve()
     os.chdir(Path(__file__).parent)  # where minigrid_doorkey.py lies
-    COMPARISON.run(chosen.scale, chosen.seeds, out)
+    if chosen.redraw:
+        COMPARISON.plot(out)
+    else:
+        COMPARISON.run(chosen.scale, chosen.seeds, out)

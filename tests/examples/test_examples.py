@@ -39,5 +39,7 @@ def test_the_tutorials_file_shows_its_proto_goals():
 def test_agents_are_compared_on_an_environment_of_ones_own(tmp_path):
     pytest.importorskip("minigrid")
     run("doorkey_comparison.py", "--scale", "smoke", "--out", tmp_path)
+    (tmp_path / "learning.png").unlink()
+    run("doorkey_comparison.py", "--redraw", "--out", tmp_path)
     assert {"curves.csv", "learning.png", "README.md"} <= {path.name for path in tmp_path.iterdir()}
     assert (tmp_path / "curves.csv").read_text().count("R2D2") >= 2
