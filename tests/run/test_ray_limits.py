@@ -63,6 +63,12 @@ def test_an_address_nobody_answers_is_refused_at_once(capsys):
     assert "address must be auto or HOST:PORT" in refused(capsys, "--address", "somewhere")
 
 
+def test_without_a_cluster_on_this_machine_auto_is_refused(capsys):
+    if ray._private.services.find_gcs_addresses():
+        pytest.skip("a Ray cluster runs on this machine")
+    assert "cannot use the Ray cluster at auto: Could not find any running Ray instance" in refused(capsys, "--address", "auto")
+
+
 def test_an_address_where_something_else_listens_is_refused_in_time(capsys):
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
