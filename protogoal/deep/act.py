@@ -43,7 +43,6 @@ class Experience:
     segments: Segments
     pursuits: Pursuits
     episode_return: NDArray[np.float64]  # [finished episodes]
-    episode_goal_steps: int  # steps that pursued a goal and not the task
 
 
 def epsilon_ladder(settings: ActorSettings) -> NDArray[np.float64]:
@@ -98,7 +97,6 @@ class Actor:
         """Steps until a window is full. `act_randomly`: uniform actions, as before anything is learned."""
         ended: list[tuple[Array, Array, Array]] = []
         returns: list[Array] = []
-        goal_steps = 0
         segments = None
         while segments is None:
             z, core_next = self._read()
@@ -107,7 +105,6 @@ class Actor:
             step = self.env.step(action)
             self.pursuit_steps += 1
             self.episode_return += step.reward
-            goal_steps += int((self.goal != TASK).sum())
             is_over = step.terminated | step.truncated
             attained = self._attained(step.final_active)
             is_done = attained | is_over
@@ -128,7 +125,7 @@ class Actor:
             self.previous_action, self.previous_reward = action.astype(np.int16), step.reward.astype(np.float32)
         goal, success, length = (np.concatenate(column) for column in zip(*ended, strict=True)) if ended else _nothing()
         finished = np.concatenate(returns) if returns else np.empty(0)
-        return Experience(segments, Pursuits(goal, success, length), finished, goal_steps)
+        return Experience(segments, Pursuits(goal, success, length), finished)
 
     def _episodes_ended(self, rows: NDArray[np.int64]) -> None:
         """Told of the environments whose episode ended, while `episode_return` still has its return."""

@@ -103,18 +103,6 @@ def dense_bits(active: np.ndarray, num_bits: int) -> np.ndarray:
     return bits[:, :num_bits].reshape(*active.shape[:-1], num_bits)
 
 
-def active_ids(bits: np.ndarray, max_active: int) -> np.ndarray:
-    """Bits, bool [N, B], as ids of what is on, int32 [N, L] padded with -1. Refuses more than L bits in a row."""
-    row, bit = np.nonzero(bits)
-    on = np.bincount(row, minlength=len(bits))
-    if len(on) and on.max() > max_active:
-        raise ValueError(f"a transition has {on.max()} bits on; max_active allows {max_active}")
-    active = np.full((len(bits), max_active), PAD, dtype=np.int32)
-    place = np.arange(len(row)) - (np.cumsum(on) - on)[row]  # rank of each id within its row
-    active[row, place] = bit
-    return active
-
-
 def check_start(env: BatchEnv, observation: Observation, active: np.ndarray) -> None:
     """Refuses environments whose first observation is not what they said it would be, before anything is learned."""
     if env.num_actions < 1:

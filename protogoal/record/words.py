@@ -92,14 +92,6 @@ def printable(text: str) -> str:
     return "".join(character if character.isprintable() else "�" for character in text)
 
 
-def success_words(facts: RunFacts) -> str:
-    """62 % (95 % interval 51–72 %, 100 episodes)."""
-    if facts.success is None or facts.low is None or facts.high is None:
-        return "not evaluated yet"
-    interval = f"{100 * facts.low:.0f}–{100 * facts.high:.0f} %"
-    return f"{percent(facts.success)} (95 % interval {interval}, {facts.episodes:,} episodes)"
-
-
 def status_words(facts: RunFacts) -> str:
     """What the run is doing."""
     if facts.status == "silent":
