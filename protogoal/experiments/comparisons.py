@@ -50,7 +50,8 @@ def narrow_river(steps: int) -> Comparison:
     return Comparison(
         "minihack-narrow-river", "MiniHack NarrowRiver, 0 to 4 monsters",
         "more monsters make the river harder, and the proto-goal agent outperforms R2D2 in each of the five settings.",
-        arms, {"smoke": SMOKE, "cpu": Scale(steps, 3), "paper": PAPER}, ONE_CORE, TINY | {"env.workers": 0})
+        arms, {"smoke": SMOKE, "cpu": Scale(steps, 3), "paper": PAPER}, ONE_CORE | {"evaluation.every": 100_000},
+        TINY | {"env.workers": 0})
 
 
 def wide_river(steps: int) -> Comparison:
@@ -77,7 +78,7 @@ _ALL = [
     baba("baba-small", "small", 2_500_000),
     baba("baba-paper", "paper", 30_000_000),
     agent57(50_000),
-    narrow_river(1_000_000),
+    narrow_river(500_000),
     wide_river(3_000_000),
     ablation("p-task", "How often to follow the task", "with p_task = 0 the evaluator never wins; 0.1 was best.",
              [(f"p_task = {p}", {"pge.p_task": p}) for p in (0.0, 0.05, 0.1, 0.25, 0.5)]),
