@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 GOALS = ("arm", "seed", "goal", "kind", "observed", "offered", "mastered", "pursuits", "success", "count")
-MOST_WORDS = 30
+MOST_WORDS, MOST_CONJUNCTIONS = 34, 12
 
 _QUERY = """
 SELECT name, kind, observed_step,
@@ -38,7 +38,7 @@ def plot(rows: Sequence[Mapping[str, str]], colours: Sequence[str], title: str, 
     single = [row for row in rows if " AND " not in row["goal"]]
     kinds = sorted({row["kind"] for row in single if row["mastered"]}, key=lambda kind: _mastered_of(single, kind).mean())
     by_word = len(kinds) < 2 or len(kinds) > len(colours)
-    figure, axes = plt.subplots(figsize=(7, 5.4 if by_word else 4.2), constrained_layout=True)
+    figure, axes = plt.subplots(figsize=(7, 7.5 if by_word else 4.2), constrained_layout=True)
     if by_word:
         _plot_words(axes, rows)
     else:
@@ -71,21 +71,25 @@ def _plot_kinds(axes: Any, rows: Sequence[Mapping[str, str]], kinds: Sequence[st
 
 
 def _plot_words(axes: Any, rows: Sequence[Mapping[str, str]]) -> None:
-    """For the goals mastered first: from first offered to first mastered, earliest run of each."""
+    """For the words and the conjunctions mastered first: from first offered to first mastered, earliest run of each."""
     spans: dict[str, tuple[float, float]] = {}
     for row in rows:
         if row["offered"] and row["mastered"]:
             span = int(row["offered"]) / 1e6, int(row["mastered"]) / 1e6
             spans[row["goal"]] = min(span, spans.get(row["goal"], span), key=lambda pair: pair[1])
-    first = sorted(spans.items(), key=lambda item: item[1][1])[:MOST_WORDS][::-1]
+    ordered = sorted(spans.items(), key=lambda item: item[1][1])
+    joined = [item for item in ordered if " AND " in item[0]][:MOST_CONJUNCTIONS]
+    words = [item for item in ordered if " AND " not in item[0]][:MOST_WORDS]
+    first = sorted(words + joined, key=lambda item: item[1][1], reverse=True)
     for place, (name, (offered, mastered)) in enumerate(first):
         colour = "#D55E00" if " AND " in name else "#0072B2"
         axes.plot([offered, mastered], [place, place], color=colour, linewidth=1.5)
         axes.plot(offered, place, "o", color="white", markeredgecolor=colour)
         axes.plot(mastered, place, "o", color=colour)
-    axes.set_yticks(range(len(first)), [name for name, _ in first], fontsize=8)
-    axes.set(xlim=(0, None), ylabel="")
+    axes.set_yticks(range(len(first)), [name.replace("word: ", "") for name, _ in first], fontsize=8)
+    axes.set(xscale="log", ylabel="")
+    axes.xaxis.set_major_formatter("{x:g}")
     axes.plot([], [], "o", color="white", markeredgecolor="#0072B2", label="first offered")
     axes.plot([], [], "o", color="#0072B2", label="first mastered")
-    axes.legend(frameon=False, loc="lower right")
+    axes.legend(frameon=False, loc="upper right")
     axes.grid(axis="x", alpha=0.25)
