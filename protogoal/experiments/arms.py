@@ -102,10 +102,10 @@ def _link_equal_run(comparison: Comparison, arm: Arm, seed: int, scale: str, out
     from protogoal.config import to_dict
     from protogoal.presets import PRESETS, with_fields
 
-    path = run_path(out, arm, seed)
-    if path.exists() or arm.preset not in PRESETS:
+    path, fields = run_path(out, arm, seed), _changed_fields(comparison, arm, seed, scale)
+    if path.exists() or arm.preset not in PRESETS or "engine" in fields:
         return
-    wanted = json.loads(json.dumps(to_dict(with_fields(PRESETS[arm.preset], _changed_fields(comparison, arm, seed, scale)))))
+    wanted = json.loads(json.dumps(to_dict(with_fields(PRESETS[arm.preset], fields))))
     for file in sorted(out.parent.glob("*/runs/*/config.json")):
         if json.loads(file.read_text())["config"] == wanted and _is_finished(file.parent):
             path.parent.mkdir(parents=True, exist_ok=True)
