@@ -63,7 +63,7 @@ def wide_river(steps: int) -> Comparison:
 
 
 ABLATED = "baba-umaze-small-protogoal"  # the smallest level that separates the arms
-ABLATION_STEPS = 2_000_000
+ABLATION_STEPS = 1_500_000
 
 
 def ablation(name: str, title: str, claim: str, arms: Sequence[tuple[str, dict[str, Any]]]) -> Comparison:
@@ -75,7 +75,7 @@ def ablation(name: str, title: str, claim: str, arms: Sequence[tuple[str, dict[s
 
 _ALL = [
     baba("baba", "medium", 8_000_000),
-    baba("baba-small", "small", 2_500_000),
+    baba("baba-small", "small", 1_500_000),
     baba("baba-paper", "paper", 30_000_000),
     agent57(50_000),
     narrow_river(500_000),
