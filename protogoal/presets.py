@@ -125,7 +125,11 @@ def _deep() -> dict[str, Any]:
         # done lie far apart.
         pge = replace(_BABA.pge, strategy="paper" if size == "small" else "product")
         evaluation = replace(_BABA.evaluation, every=100_000 if size == "small" else 200_000)
-        presets[f"baba-umaze-{size}"] = replace(_BABA, env=env, pge=pge, evaluation=evaluation, steps=steps)
+        config = replace(_BABA, env=env, pge=pge, evaluation=evaluation, steps=steps)
+        if size == "paper":  # its shortest win has 47 steps, and the first wins are rare: both limits are wider
+            config = replace(config, actor=replace(config.actor, max_pursuit_steps=60),
+                             replay=replace(config.replay, capacity=2_000_000))
+        presets[f"baba-umaze-{size}"] = config
     for scenario in ("narrow-river", "wide-river-lava"):
         presets[f"minihack-{scenario}"] = replace(_RIVER, env=RiverSettings(scenario=scenario))  # type: ignore[arg-type]
     presets["deep-sea"] = _DEEP_SEA
