@@ -78,7 +78,7 @@ class Actor:
             replay.trace_length,
             replay.burn_in,
         )
-        self.observation, self.active = env.reset(seed=int(environment.generate_state(1)[0]))
+        self.observation, self.active = _own(env.reset(seed=int(environment.generate_state(1)[0])))
         check_start(env, self.observation, self.active)
         self.core = network.initial_core(n)
         self.builder.start(self.observation, self.core.numpy())
@@ -121,7 +121,7 @@ class Actor:
                 self.episode_return[is_over] = 0.0
             segments = self.builder.append(action, self.goal, self.active, step, core_next.numpy())
             self.core, self.is_first = core_next, is_over
-            self.observation, self.active = _copy(step.observation), step.active.copy()
+            self.observation, self.active = _own((step.observation, step.active))
             self.previous_action, self.previous_reward = action.astype(np.int16), step.reward.astype(np.float32)
         goal, success, length = (np.concatenate(column) for column in zip(*ended, strict=True)) if ended else _nothing()
         finished = np.concatenate(returns) if returns else np.empty(0)
@@ -215,14 +215,14 @@ class Actor:
         if not self.was_restored:
             self._restart()
             return
-        self.observation, self.active = self.env.set_state(state["env"])
+        self.observation, self.active = _own(self.env.set_state(state["env"]))
         self.builder.load_state_dict(state["builder"])
         self.core = torch.from_numpy(np.array(state["core"]))
         for name in self._ARRAYS:
             setattr(self, name, np.array(state[name]))
 
     def _restart(self) -> None:
-        self.observation, self.active = self.env.reset(seed=int(self.rng.integers(2**31)))
+        self.observation, self.active = _own(self.env.reset(seed=int(self.rng.integers(2**31))))
         self.core = self.network.initial_core(self.env.num_envs)
         self.builder.start(self.observation, self.core.numpy())
         self.needs_goal[:] = True
@@ -267,13 +267,14 @@ class Evaluation:
 def evaluate(
     network: QNetwork, env: BatchEnv, episodes: int, epsilon: float, rng: np.random.Generator, members: Array | None = None
 ) -> Evaluation:
-    """Plays `episodes` for the task (goal **0**), the same number in each environment, from fresh episodes.
+    """Plays `episodes` for the task (goal **0**), from fresh episodes.
 
-    Every environment's first ⌈episodes/N⌉ episodes count, however long they take, so short episodes are not favoured.
+    How many each environment plays is settled before, and all of them count, however long they take: counting the first
+    to end would favour short episodes, which are those that succeed.
     `members` [L] conditions on a proto-goal instead.
     """
     n = env.num_envs
-    quota = -(-episodes // n)
+    quota = episodes // n + (np.arange(n) < episodes % n)  # [N]
     observation, _ = env.reset(seed=int(rng.integers(2**31)))
     core = network.initial_core(n)
     goal = torch.full((n, 1, 1), PAD) if members is None else torch.from_numpy(np.asarray(members)).expand(n, 1, -1)
@@ -298,12 +299,13 @@ def evaluate(
         length[is_first] = 0
         observation = step.observation
         action, reward = chosen.astype(np.int16), step.reward.astype(np.float32)
-    kept = np.array(returns[:episodes]) if n * quota != episodes else np.array(returns)
-    return Evaluation(len(kept), int((kept > 0).sum()), float(kept.mean()), float(np.mean(lengths)))
+    return Evaluation(episodes, sum(value > 0 for value in returns), float(np.mean(returns)), float(np.mean(lengths)))
 
 
-def _copy(observation: Observation) -> Observation:
-    return {name: array.copy() for name, array in observation.items()}
+def _own(seen: tuple[Observation, Array]) -> tuple[Observation, Array]:
+    """Copies: environments may write over what they gave."""
+    observation, active = seen
+    return {name: array.copy() for name, array in observation.items()}, active.copy()
 
 
 def _nothing() -> tuple[Array, Array, Array]:

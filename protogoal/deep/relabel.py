@@ -115,8 +115,9 @@ def relabel_novelty(
     n, length = batch.size, known.members.shape[1]
     bits = dense_bits(batch.active.reshape(-1, batch.active.shape[-1]), known.num_bits)
     attained = attained_by(bits, known.members).reshape(batch.steps, n, len(known))
-    own = np.searchsorted(known.ids, batch.goal[0])  # a pursued goal was observed, so it is known
-    own = np.where(batch.goal[0] == TASK, len(known), own)
+    own = np.searchsorted(known.ids, batch.goal[0])
+    is_known = np.append(known.ids, TASK)[own] == batch.goal[0]  # an AND-goal may be pursued before it was ever attained
+    own = np.where(is_known & (batch.goal[0] != TASK), own, len(known))
     happened: NDArray[np.bool_] = np.asarray(attained.any(0))  # [N, G]
     hindsight = draw_without_replacement(happened, known.count.astype(np.float64) ** -0.5, settings.hindsight_goals, rng)
     missed: NDArray[np.bool_] = np.logical_and(np.logical_not(happened), known.is_offered)

@@ -3,7 +3,7 @@
 A diver falls through a square of N×N cells, one row a step, from the top left. In each cell one of the two actions moves it
 left and the other right, which of them differs from cell to cell. Each move to the right costs 0.01/N; only the path that goes
 right in every row reaches the treasure, worth 1. A random policy finds it once in 2^N episodes, and what little reward there
-is on the way leads away from it. Baselines for exploration are verified on it (`experiments.deep_sea`).
+is on the way leads away from it. Baselines for exploration are verified on it (`experiments.comparisons.agent57`).
 """
 
 from __future__ import annotations

@@ -103,11 +103,12 @@ def _link_equal_run(comparison: Comparison, arm: Arm, seed: int, scale: str, out
     from protogoal.presets import PRESETS, with_fields
 
     path, fields = run_path(out, arm, seed), _changed_fields(comparison, arm, seed, scale)
-    if path.exists() or arm.preset not in PRESETS or "engine" in fields:
+    if path.is_symlink() or path.exists() or arm.preset not in PRESETS or "engine" in fields:
         return
     wanted = json.loads(json.dumps(to_dict(with_fields(PRESETS[arm.preset], fields))))
     for file in sorted(out.parent.glob("*/runs/*/config.json")):
-        if json.loads(file.read_text())["config"] == wanted and _is_finished(file.parent):
+        record = json.loads(file.read_text())
+        if record["engine"] == "local" and record["config"] == wanted and _is_finished(file.parent):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.symlink_to(os.path.relpath(file.parent, path.parent))
             return

@@ -101,7 +101,7 @@ class ProtoGoalEvaluator:
         self.settings = settings or PGESettings()
         self.table = GoalTable(self.num_bits, self.num_bits + self.settings.max_goals, self.settings.max_members)
         self.goal_set = GoalSet.empty()
-        self.values = _scatter(None, np.empty(0, np.int64), self.num_bits)
+        self.values = SeekAvoid.unknown(self.num_bits)
         self.verdict: NDArray[np.int8] = np.full(self.num_bits, plausibility.Verdict.UNOBSERVED, np.int8)
         self._rng = np.random.default_rng(seed)
         self._seed = seed
@@ -129,7 +129,7 @@ class ProtoGoalEvaluator:
         observed = np.flatnonzero(self.table.count > 0)
         some = seek_avoid_values(batch, packed[observed], self.num_actions, self.settings.estimator,
                                  np.random.default_rng(self._seed))  # the same projections at every refresh
-        return self.refresh_values(_scatter(some, observed, self.table.size))
+        return self.refresh_values(some.scatter(observed, self.table.size))
 
     def refresh_values(self, values: SeekAvoid) -> GoalSet:
         """The same with seek and avoid values known already, [G], as a tabular agent has them."""
@@ -139,7 +139,7 @@ class ProtoGoalEvaluator:
         self.values = values
         self.verdict = plausibility.judge(
             table.count, values, settings.reachability_threshold, settings.controllability_threshold, settings.min_hits)
-        is_plausible = plausibility.is_plausible(self.verdict) if settings.prune else np.ones(table.size, np.bool_)
+        is_plausible = plausibility.is_plausible(self.verdict) if settings.prune else table.count > 0
         strategy = STRATEGIES[settings.strategy]
         utility = strategy.utility(table) if settings.weigh else np.ones(table.size)
         ids = np.unique(draw_goals(utility, is_plausible, settings.goal_set_size, self._rng))
@@ -157,7 +157,7 @@ class ProtoGoalEvaluator:
         new = self.table.size - len(self.verdict)
         if new:
             self.verdict = np.append(self.verdict, np.full(new, plausibility.Verdict.UNOBSERVED, np.int8))
-            self.values = _scatter(self.values, np.arange(len(self.values.hits)), self.table.size)
+            self.values = self.values.scatter(np.arange(len(self.values.hits)), self.table.size)
 
     # --- goals ----------------------------------------------------------------------------------------------------
 
@@ -255,14 +255,3 @@ class ProtoGoalEvaluator:
         self._seed = int(state["seed"])
         if self.space:
             self.space.load_state_dict(state["space"])
-
-
-def _scatter(some: SeekAvoid | None, goals: NDArray[np.int64], size: int) -> SeekAvoid:
-    """Values of some goals put in their places among all; nothing is known (NaN, no hits) of the rest."""
-    columns = [np.full(size, np.nan) for _ in range(3)]
-    hits = np.zeros(size, np.int64)
-    if some is not None:
-        for column, known in zip(columns, (some.seek_max, some.seek_mean, some.avoid_mean), strict=True):
-            column[goals] = known
-        hits[goals] = some.hits
-    return SeekAvoid(columns[0], columns[1], columns[2], hits)

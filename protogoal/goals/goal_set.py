@@ -25,7 +25,7 @@ class GoalSet:
     timescale: Floats  # [k] h(g)
     bucket: Ints  # [k] 0 (slow or far) … k−1 (quick), ascending
     members: NDArray[np.int32]  # [k, L] bits of each goal, padded with −1
-    strategy: str = "paper"  # how to choose from it, a name of `strategies.STRATEGIES`
+    strategy: str = "paper"  # how to choose from it, a name of `selection.STRATEGIES`
     weight: Floats = field(default_factory=lambda: np.empty(0))  # [k] of that strategy; the paper's rule has none
 
     def __post_init__(self) -> None:

@@ -120,9 +120,9 @@ def _solve(matrix: Floats, right: Floats) -> Floats:
 
 @njit(cache=True)
 def _argmax(q):  # type: ignore[no-untyped-def]
-    """argmax_a Q, the first of equals, uint8[G, n] from q [n, G, A]."""
+    """argmax_a Q, the first of equals, int16[G, n] from q [n, G, A]."""
     n, goals, num_actions = q.shape
-    best = np.empty((goals, n), np.uint8)
+    best = np.empty((goals, n), np.int16)
     for i in range(n):
         for g in range(goals):
             value, choice = q[i, g, 0], 0

@@ -63,7 +63,8 @@ def make_batch_env(
         most = settings.max_active or None
         own = own_batch(settings.factory, settings.space, num_envs, workers, most, space, on_event, render_mode)
         return (ActiveView(own) if settings.observation == "bits" else own), own.space
-    raise ValueError(f"no environment is made from {type(settings).__name__}; allowed are BabaSettings, RiverSettings, OwnSettings")
+    raise ValueError(f"no environment is made from {type(settings).__name__}; allowed are BabaSettings, RiverSettings, "
+                     "OwnSettings, DeepSeaSettings")
 
 
 def picture(env: BatchEnv, at_start: bool = False) -> NDArray[np.uint8]:

@@ -7,6 +7,7 @@ changes nothing in the result: a run is a function of its configuration, and a s
 
 from __future__ import annotations
 
+import copy
 import itertools
 import time
 from collections.abc import Iterator, Mapping
@@ -92,7 +93,7 @@ class LocalSession:
         for text in self._events:
             store.event(agent.steps, text)
         self._events.clear()
-        if agent.steps >= self._next_evaluation:
+        if self._next_evaluation <= agent.steps < config.steps:  # the last one is `train`'s
             self._next_evaluation += config.evaluation.every
             self._evaluate(store, config.evaluation.episodes)
 
@@ -130,7 +131,8 @@ class LocalSession:
             if not isinstance(self.agent, ProtoR2D2):
                 raise ValueError(f"the agent {self.config.agent} has no goals; leave out --goal")
             members, words = np.array(self.agent.evaluator.table.members(goal)), self.agent.evaluator.name(goal)
-        yield from play_pictures(self.config, self.playing, self.space, members, words, seed)
+        space = copy.deepcopy(self.space)  # words that are read while playing are not learned
+        yield from play_pictures(self.config, self.playing, space, members, words, seed)
 
     def close(self) -> None:
         self.env.close()

@@ -119,6 +119,12 @@ def test_the_evaluator_counts_each_environments_first_episodes():
     assert (never.successes, never.mean_length) == (0, 20.0)
 
 
+def test_the_evaluator_does_not_favour_short_episodes():
+    fast_and_slow = Corridor(length=6, num_envs=2, limit=3, start=np.array([0, 4]))  # the second wins at once, the first never
+    result = evaluate(Right(), fast_and_slow, 3, 0.0, np.random.default_rng(0))
+    assert (result.episodes, result.successes, result.mean_length) == (3, 1, (3 + 3 + 1) / 3)
+
+
 def test_random_actions_ignore_the_network():
     env = Corridor(num_envs=64, length=40, limit=500)
     actions = make_actor(env).collect(goal_set([3]), act_randomly=True).segments.action

@@ -58,7 +58,7 @@ class CuriousView:
     def step(self, actions: NDArray[Any]) -> BatchStep:
         """One step, and what it was worth; the state is remembered."""
         step = self.env.step(actions)
-        self.reward = self._intrinsic(step.final_observation)
+        self.reward = self._intrinsic(step.final_observation, step.terminated)
         ended = step.terminated | step.truncated
         self.episodes += ended
         over = np.flatnonzero(self.episodes >= self.settings.meta_episode_length)
@@ -69,16 +69,17 @@ class CuriousView:
                              final_observation=self._with_reward(step.final_observation))
 
     @torch.inference_mode()
-    def _intrinsic(self, observation: Observation) -> NDArray[np.float32]:
+    def _intrinsic(self, observation: Observation, terminated: NDArray[np.bool_]) -> NDArray[np.float32]:
         s = self.settings
         state: dict[str, Tensor] = {name: torch.from_numpy(array) for name, array in observation.items()}
-        reward = np.ones(self.num_envs, np.float32)
+        reward: NDArray[Any] = np.ones(self.num_envs, np.float32)
         if s.is_episodic:
             reward = self.memory.reward(self.networks.embedding(state).numpy())
         if s.is_lifelong:
             error = self.networks.distillation.error(state).numpy()
             self.moments.update(error)
-            alpha = self.moments.novelty(error, s.max_novelty)
+            # states that end an episode are not in replay, so nothing is distilled of them and their error would never fall
+            alpha = np.where(terminated, 1.0, self.moments.novelty(error, s.max_novelty))
             reward = reward * alpha if s.is_episodic else alpha - 1.0
         return (s.episodic_memory_reward_scale * reward).astype(np.float32)
 
