@@ -12,12 +12,14 @@ import io
 import json
 import sys
 from collections.abc import Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import Any, NoReturn
 
 from protogoal.experiments import EXPERIMENTS, experiment, redraw
 
 OWN = "own"  # stands for the preset of an environment of one's own
+ENGINE_WORDS = "       [--engine local|ray] [--address auto|HOST:PORT] [--workers N] [--envs-per-worker N]"
 
 
 class _Parser(argparse.ArgumentParser):
@@ -48,6 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="protogoal", description="Exploration by self-chosen goals.")
+    parser.add_argument("--version", action="version", version=f"protogoal {metadata.version('protogoal')}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
 
     def command(name: str, function: Any, words: str) -> argparse.ArgumentParser:
@@ -64,6 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument("--env", metavar="MODULE:FACTORY", help="an environment of your own instead of a preset")
     train.add_argument("--space", metavar="MODULE:FUNCTION", help="its proto-goals: a function of the environment")
     train.add_argument("--run", type=Path, help="directory of the run (default: runs/PRESET-SEED)")
+    train.add_argument("--scale", choices=("cpu", "paper"), default="cpu", help="settings for two cores, or the paper's tables")
     train.add_argument("--engine", choices=("local", "ray"), default="local", help="one process, or Ray actors")
     _add_ray_options(train)
     train.add_argument("-h", "--help", action="store_true", help="show the preset's fields and leave")
@@ -95,7 +99,7 @@ def _parser() -> argparse.ArgumentParser:
     goals.add_argument("--why", help="explain one goal, by id or by name")
     goals.add_argument("--json", action="store_true", help="print JSON")
 
-    inspect = command("inspect", _inspect, "the live page about runs, in the browser")
+    inspect = command("inspect", _inspect, "serve the live page about runs, for the browser")
     inspect.add_argument("runs", type=Path, nargs="+", help="directories of the runs")
     inspect.add_argument("--host", default="127.0.0.1", help="address to listen on; beyond this machine a token is asked for")
     inspect.add_argument("--port", type=int, default=8050, help="port to listen on (default 8050; 0 takes a free one)")
@@ -112,7 +116,7 @@ def _parser() -> argparse.ArgumentParser:
     reproduce.add_argument("--out", type=Path, help="where to write (default runs/EXPERIMENT)")
 
     bench = command("bench", _bench, "measure against slow references in the same run")
-    bench.add_argument("names", nargs="*", help="benchmarks to run (default: all)")
+    bench.add_argument("names", nargs="*", help="files of benchmarks/ without their ending (default: all)")
     bench.add_argument("--quick", action="store_true", help="small sizes")
     bench.add_argument("--json", action="store_true", help="print JSON")
     return parser
@@ -131,10 +135,9 @@ def _ray_options(parsed: argparse.Namespace) -> dict[str, Any]:
 
 
 def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1, got {value}")
-    return value
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, got {text}")
+    return int(text)
 
 
 def _envs(parsed: argparse.Namespace, _: list[str]) -> None:
@@ -144,7 +147,8 @@ def _envs(parsed: argparse.Namespace, _: list[str]) -> None:
 
 
 def _train(parsed: argparse.Namespace, rest: list[str]) -> int:
-    from protogoal.presets import own_environment
+    from protogoal.config import TabularConfig
+    from protogoal.presets import at_paper_scale, own_environment
 
     if parsed.env is not None or parsed.space is not None:
         if parsed.preset != OWN:
@@ -153,12 +157,17 @@ def _train(parsed: argparse.Namespace, rest: list[str]) -> int:
     elif parsed.preset is None:
         if not parsed.help:
             raise ValueError("which preset? protogoal envs lists them; or --env and --space for an environment of your own")
-        print("usage: protogoal train PRESET [--run DIR] [--engine local|ray] [--section.field value …]\n"
-              "       protogoal train --env MODULE:FACTORY --space MODULE:FUNCTION [--agent protogoal|r2d2] …\n\npresets:")
-        print("\n".join(f"  {name}" for name in _presets()))
+        print("usage: protogoal train PRESET [--run DIR] [--seed N] [--steps N] [--scale cpu|paper] [--section.field value …]\n"
+              "       protogoal train --env MODULE:FACTORY --space MODULE:FUNCTION [--agent protogoal|r2d2|agent57] …\n"
+              f"{ENGINE_WORDS}\n\npresets:")
+        print("\n".join(f"  {name}" for name in sorted(_presets())))
         return 0
     else:
         preset, default = parsed.preset, _presets(parsed.preset)[parsed.preset]
+    if parsed.scale == "paper":
+        if isinstance(default, TabularConfig):
+            raise ValueError(f"--scale paper is for deep agents; {preset} has the paper's settings already")
+        default = at_paper_scale(default)
     config = _fields(preset, default, ["--help"] if parsed.help else rest)
     if config is None:
         return 0
@@ -193,7 +202,7 @@ def _fields(preset: str, default: Any, arguments: list[str]) -> Any:
                             prog=f"protogoal train {preset}", use_underscores=True)
     except SystemExit as leaving:
         if not leaving.code:
-            print("also: --run DIR, the directory of the run; --engine local|ray\n" + output.getvalue())
+            print(f"also: --run DIR, the directory of the run; --scale cpu|paper\n{ENGINE_WORDS}\n{output.getvalue()}")
             return None
         said = [line.strip(" │╭╮╰╯─-") for line in output.getvalue().splitlines()]
         line = next((text for text in said if text.startswith(("Error parsing", "Unrecognized options:"))),

@@ -30,6 +30,15 @@ def test_envs_lists_domains_with_sizes(capsys):
     assert main(["envs"]) == 0
 
 
+def test_the_papers_settings_are_one_option_away(capsys):
+    assert main(["train", "baba-umaze-small-protogoal", "--scale", "paper", "--help"]) == 0
+    words = " ".join(capsys.readouterr().out.split())
+    assert "(default: lstm)" in words
+    assert "(default: 200000000)" in words
+    assert main(["train", "taxi-protogoal", "--scale", "paper"]) == 2
+    assert "has the paper's settings already" in capsys.readouterr().err
+
+
 def test_eval_prints_json_with_an_interval(taxi_run, capsys):
     assert main(["eval", str(taxi_run), "--episodes", "20", "--json"]) == 0
     result = json.loads(capsys.readouterr().out)

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from protogoal.experiments import discovered
+from protogoal.presets import DEEP, PRESETS, with_fields
 from protogoal.run.directory import write_text
 
 
@@ -74,7 +75,8 @@ def run(comparison: Comparison, scale: str, seeds: int | None, out: Path, proces
     """Train what is missing, then write the CSV, the figure and the README."""
     size = comparison.scales[scale]
     jobs = [(arm, seed) for seed in range(seeds or size.seeds) for arm in comparison.arms]
-    _train_all(comparison, scale, jobs, out, processes or os.cpu_count() or 1)
+    one_by_one = scale == "paper"  # each on the whole cluster
+    _train_all(comparison, scale, jobs, out, processes or (1 if one_by_one else os.cpu_count() or 1))
     collect(comparison, jobs, out)
     plot(comparison, out)
     describe(comparison, scale, len(jobs) // len(comparison.arms), out)
@@ -89,6 +91,8 @@ def arguments(comparison: Comparison, arm: Arm, seed: int, scale: str, out: Path
     """The command that makes one run; the README prints it."""
     fields = _changed_fields(comparison, arm, seed, scale)
     options = [word for name, value in fields.items() for word in _option(name, value)]
+    if scale == "paper" and arm.preset in DEEP and "engine" not in fields:
+        options = ["--scale", "paper", "--engine", "ray", *options]
     return ["train", *([arm.preset] if arm.preset else []), "--run", str(run_path(out, arm, seed)), *options]
 
 
@@ -100,10 +104,9 @@ def _changed_fields(comparison: Comparison, arm: Arm, seed: int, scale: str) -> 
 def _link_equal_run(comparison: Comparison, arm: Arm, seed: int, scale: str, out: Path) -> None:
     """Where an experiment beside this one has finished the same run, it becomes this one's too."""
     from protogoal.config import to_dict
-    from protogoal.presets import PRESETS, with_fields
 
     path, fields = run_path(out, arm, seed), _changed_fields(comparison, arm, seed, scale)
-    if path.is_symlink() or path.exists() or arm.preset not in PRESETS or "engine" in fields:
+    if path.is_symlink() or path.exists() or arm.preset not in PRESETS or "engine" in fields or scale == "paper":
         return
     wanted = json.loads(json.dumps(to_dict(with_fields(PRESETS[arm.preset], fields))))
     for file in sorted(out.parent.glob("*/runs/*/config.json")):

@@ -42,6 +42,13 @@ def test_fields_become_options():
     assert command[command.index("--learning.eval_every") + 1] == "1000"
 
 
+def test_at_the_papers_scale_the_papers_settings_run_on_ray():
+    comparison = COMPARISONS["ablation-p-task"]
+    command = arms.arguments(comparison, comparison.arms[0], 0, "paper", arms.Path("out"))
+    assert [command[command.index(word) + 1] for word in ("--scale", "--engine", "--steps")] == ["paper", "ray", "200000000"]
+    assert "--scale" not in arms.arguments(comparison, comparison.arms[0], 0, "cpu", arms.Path("out"))
+
+
 def test_curves_hold_their_last_value_and_start_at_zero():
     curves = {0: np.array([[10.0, 0.5], [20.0, 1.0]])}
     np.testing.assert_allclose(arms.on_grid(curves, np.array([0.0, 10.0, 15.0, 99.0])), [[0.0, 0.5, 0.5, 1.0]])
