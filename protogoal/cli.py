@@ -174,8 +174,17 @@ def _train(parsed: argparse.Namespace, rest: list[str]) -> int:
     from protogoal.run.training import train
 
     path = parsed.run or Path("runs") / f"{preset}-{config.seed}"
-    train(path, preset, config, parsed.engine, _ray_options(parsed))
+    if train(path, preset, config, parsed.engine, _ray_options(parsed)):
+        _write_report(path)
     return 0
+
+
+def _write_report(run: Path) -> None:
+    """report.html of a run that has ended."""
+    from protogoal.record.report import report
+
+    report([run], run / "report.html", beside=False)
+    print(f"report: {run / 'report.html'}")
 
 
 def _presets(wanted: str | None = None) -> dict[str, Any]:
@@ -218,7 +227,8 @@ def _nearest(word: str, known: Any) -> str:
 def _resume(parsed: argparse.Namespace, _: list[str]) -> None:
     from protogoal.run.training import resume
 
-    resume(parsed.run, parsed.engine, _ray_options(parsed))
+    if resume(parsed.run, parsed.engine, _ray_options(parsed)):
+        _write_report(parsed.run)
 
 
 def _eval(parsed: argparse.Namespace, _: list[str]) -> None:

@@ -146,7 +146,7 @@ class RaySettings:
     learner_cpus: float = 1.0
     """CPUs that the learner reserves."""
     learner_gpus: float = 0.0
-    """GPUs that the learner reserves."""
+    """GPUs that the learner reserves, to be placed beside one; it computes on the CPU."""
     shard_cpus: float = 1.0
     """CPUs that a part of replay reserves."""
     pge_cpus: float = 1.0

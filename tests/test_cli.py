@@ -1,5 +1,6 @@
 import json
 import os
+import sys
 
 import pytest
 
@@ -14,7 +15,7 @@ def taxi_run(tmp_path_factory):
 
 
 def test_a_run_directory_has_its_files(taxi_run):
-    assert {"config.json", "run.db", "checkpoints"} <= set(os.listdir(taxi_run))
+    assert {"config.json", "run.db", "checkpoints", "report.html"} <= set(os.listdir(taxi_run))
     record = json.loads((taxi_run / "config.json").read_text())
     assert record["preset"] == "taxi-protogoal"
     assert record["config"]["steps"] == 6000
@@ -61,6 +62,12 @@ def test_watch_writes_a_gif_for_the_task_and_for_a_goal(taxi_run, tmp_path, caps
         file = tmp_path / f"clip{len(extra)}.gif"
         assert main(["watch", str(taxi_run), "--out", str(file), *extra]) == 0
         assert file.read_bytes()[:6] == b"GIF89a"
+
+
+def test_watching_without_pygame_says_what_to_install(taxi_run, tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pygame", None)
+    assert main(["watch", str(taxi_run), "--out", str(tmp_path / "clip.gif")]) == 2
+    assert "pip install 'protogoal[render]'" in capsys.readouterr().err
 
 
 def test_report_writes_one_self_contained_page(taxi_run, tmp_path):

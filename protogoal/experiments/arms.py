@@ -343,10 +343,14 @@ def table(comparison: Comparison, out: Path) -> list[str]:
             for row in summary(comparison, out)]
 
 
+def _commits(comparison: Comparison, seeds: int, out: Path) -> list[str]:
+    """The commits that made the runs, as they recorded them; + stands for changes that were not committed."""
+    files = [run_path(out, arm, seed) / "config.json" for arm in comparison.arms for seed in range(seeds)]
+    return sorted({json.loads(file.read_text())["commit"] or "unknown" for file in files if file.exists()})
+
+
 def describe(comparison: Comparison, scale: str, seeds: int, out: Path) -> None:
     """README.md: claim, table, command, commit; a hand-written notes.md beside it is included, and never overwritten."""
-    from protogoal.run.directory import commit
-
     rows = ["| arm | seeds | steps | success, last tenth | 95 % interval | all of training | 95 % interval |",
             "|---|---|---|---|---|---|---|", *table(comparison, out)]
     notes = (out / "notes.md").read_text() if (out / "notes.md").exists() else ""
@@ -356,6 +360,7 @@ def describe(comparison: Comparison, scale: str, seeds: int, out: Path) -> None:
         f"# {comparison.title}", "", f"The paper: {comparison.claim}", "", "![learning curves](learning.png)", "", *rows, "",
         *discovery, notes,
         f"- command: `protogoal reproduce {comparison.name} --scale {scale} --seeds {seeds}`; one run of it: `protogoal {example}`",
-        f"- commit: {commit()}", f"- machine: {os.cpu_count()} CPU cores, no GPU; date {time.strftime('%Y-%m-%d')}",
+        f"- commit: {', '.join(_commits(comparison, seeds, out)) or 'unknown'}",
+        f"- machine: {os.cpu_count()} CPU cores, no GPU; date {time.strftime('%Y-%m-%d')}",
         "- interval: bootstrap over seeds; raw data: `curves.csv`, `metrics.csv`", ""])
     write_text(out / "README.md", text)

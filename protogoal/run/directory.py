@@ -45,10 +45,6 @@ class RunDirectory:
     def weights(self) -> Path:
         return self.path / "weights.safetensors"
 
-    @property
-    def report(self) -> Path:
-        return self.path / "report.html"
-
     @staticmethod
     def check_free(path: Path) -> None:
         """Refuses a directory that holds anything."""

@@ -6,6 +6,8 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import gymnasium
+
 from protogoal.record.gif import encode_gif
 from protogoal.record.interval import wilson_interval
 from protogoal.run import checkpoint
@@ -38,7 +40,10 @@ def watch(path: Path, goal: int | None, out: Path, seed: int) -> str:
         raise ValueError(f"--out must name a .gif file, got {out}")
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="pkg_resources")  # pygame's, of no use to a reader
-        frames, captions = zip(*load_session(path).play(goal, seed), strict=True)
+        try:
+            frames, captions = zip(*load_session(path).play(goal, seed), strict=True)
+        except gymnasium.error.DependencyNotInstalled:
+            raise ValueError("Taxi is drawn by pygame: pip install 'protogoal[render]'") from None
     data = encode_gif(frames, captions)
     temporary = out.with_name(f".{out.name}.part")
     try:

@@ -77,17 +77,17 @@ def _need(module: str, extra: str, words: str) -> None:
         raise ValueError(f"{words}: pip install 'protogoal[{extra}]'")
 
 
-def train(path: Path, preset: str, config: Any, engine: str = "local", ray: Mapping[str, Any] | None = None) -> None:
-    """A new run in `path`, to its end or to Ctrl-C; `ray` are fields of the Ray engine to be set."""
+def train(path: Path, preset: str, config: Any, engine: str = "local", ray: Mapping[str, Any] | None = None) -> bool:
+    """A new run in `path`; `ray` are fields of the Ray engine to be set. True at its end, False after Ctrl-C."""
     config = with_ray(config, engine, ray or {})
     RunDirectory.check_free(path)
     with contextlib.closing(make_session(config, engine)) as session:  # refuses before anything is written
         run = RunDirectory.create(path, preset, config, engine)
-        _drive(run, session, Store.create(run.database, _meta(run)))
+        return _drive(run, session, Store.create(run.database, _meta(run)))
 
 
-def resume(path: Path, engine: str | None = None, ray: Mapping[str, Any] | None = None) -> None:
-    """Go on with a run from its last whole checkpoint, or from the beginning if there is none yet.
+def resume(path: Path, engine: str | None = None, ray: Mapping[str, Any] | None = None) -> bool:
+    """Go on with a run from its last whole checkpoint, or from the beginning if there is none yet; returns as `train`.
 
     A checkpoint belongs to a run, not to an engine: what one engine began another may go on with.
     """
@@ -95,7 +95,7 @@ def resume(path: Path, engine: str | None = None, ray: Mapping[str, Any] | None 
     found = checkpoint.load_latest(run.checkpoints, about=run.about)
     if found is not None and found[0] >= run.config.steps:
         print(f"{path} has reached its {run.config.steps:,} steps already")
-        return
+        return True
     engine = engine or run.engine
     with contextlib.closing(make_session(with_ray(run.config, engine, ray or {}), engine)) as session:
         if found is not None:
@@ -103,7 +103,7 @@ def resume(path: Path, engine: str | None = None, ray: Mapping[str, Any] | None 
         store = Store.open(run.database) if run.database.exists() else Store.create(run.database, _meta(run))
         store.truncate_after(session.step if found else -1)
         store.event(session.step, f"resumed at step {session.step:,}")
-        _drive(run, session, store)
+        return _drive(run, session, store)
 
 
 def with_ray(config: Any, engine: str, fields: Mapping[str, Any]) -> Any:
@@ -130,7 +130,7 @@ def _meta(run: RunDirectory) -> dict[str, Any]:
     return {"preset": run.preset, "agent": run.config.agent, "seed": run.config.seed, "total_steps": run.config.steps, **thresholds}
 
 
-def _drive(run: RunDirectory, session: Session, store: Store) -> None:
+def _drive(run: RunDirectory, session: Session, store: Store) -> bool:
     """Train to the end or to Ctrl-C; whatever happens, what was recorded stays readable."""
     finished = False
     try:
@@ -150,6 +150,7 @@ def _drive(run: RunDirectory, session: Session, store: Store) -> None:
         store.close("finished" if finished else "stopped")
     words = "finished" if finished else f"stopped; go on with: protogoal resume {run.path}"
     print(f"{run.path}: {session.step:,} steps, {words}")
+    return finished
 
 
 class _Saver:
