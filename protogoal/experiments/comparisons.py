@@ -74,9 +74,9 @@ def ablation(name: str, title: str, claim: str, arms: Sequence[tuple[str, dict[s
 
 
 _ALL = [
-    baba("baba", "medium", 8_000_000),
+    baba("baba", "medium", 4_000_000),
     baba("baba-small", "small", 1_500_000),
-    baba("baba-paper", "paper", 30_000_000),
+    baba("baba-paper", "paper", 10_000_000),
     agent57(50_000),
     narrow_river(500_000),
     wide_river(3_000_000),
