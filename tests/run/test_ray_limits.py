@@ -12,6 +12,7 @@ from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 
+import gymnasium
 import numpy as np
 import pytest
 from hypothesis import given
@@ -20,24 +21,75 @@ from reference.tiny_deep import TINY, TINY_AGENT57, differences
 
 ray = pytest.importorskip("ray")
 
+from protogoal.agents.agent57.bandit import best_arm  # noqa: E402
+from protogoal.agents.parts import EnvSpaces  # noqa: E402
 from protogoal.cli import main  # noqa: E402
-from protogoal.config import RaySettings  # noqa: E402
+from protogoal.config import OwnSettings, RaySettings  # noqa: E402
 from protogoal.goals.spaces import BagOfWords  # noqa: E402
-from protogoal.run import training  # noqa: E402
+from protogoal.run import checkpoint, training  # noqa: E402
+from protogoal.run.environments import make_batch_env  # noqa: E402
 from protogoal.run.local import LocalSession  # noqa: E402
 from protogoal.run.ray import cluster, crew  # noqa: E402
-from protogoal.run.ray.evaluator import Evaluating  # noqa: E402
+from protogoal.run.ray.evaluator import Evaluating, EvaluatorRole  # noqa: E402
+from protogoal.run.ray.learner import LearnerRole  # noqa: E402
 from protogoal.run.ray.pacing import Pacing  # noqa: E402
+from protogoal.run.ray.pge import PGERole  # noqa: E402
 from protogoal.run.ray.published import Published  # noqa: E402
 from protogoal.run.ray.session import RaySession  # noqa: E402
-from protogoal.run.ray.shard import shares  # noqa: E402
-from protogoal.run.ray.state import merge_replays, split_replay, without_episodes  # noqa: E402
-from protogoal.run.ray.words import Words, share_words  # noqa: E402
-from protogoal.run.ray.worker import Worker  # noqa: E402
+from protogoal.run.ray.shard import Shard, shares  # noqa: E402
+from protogoal.run.ray.state import merge_replays, saved_spaces, split_replay, without_episodes  # noqa: E402
+from protogoal.run.ray.words import Line, Words, saved_words, share_words  # noqa: E402
+from protogoal.run.ray.worker import Acting, Worker  # noqa: E402
 
 PATIENCE = 600.0  # seconds for anything that is waited for
 ALONE = ["--engine", "ray"]
 FEW = {f"{role}_cpus": 0.1 for role in ("worker", "learner", "shard", "pge", "evaluator")}
+PLACES = 400
+
+
+class Street(gymnasium.Env):
+    """A long round street; where one stands, a word is said that is said nowhere else. Episodes begin anywhere."""
+
+    observation_space = gymnasium.spaces.Dict({"place": gymnasium.spaces.MultiDiscrete([PLACES]),
+                                               "said": gymnasium.spaces.Text(8)})
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place, self.time = int(self.np_random.integers(PLACES)), 0
+        return self._see(), {}
+
+    def step(self, action):
+        self.place, self.time = (self.place + (1 if action else -1)) % PLACES, self.time + 1
+        return self._see(), float(self.place == 0), False, self.time >= 8, {}
+
+    def _see(self):
+        return {"place": np.array([self.place]), "said": said_at(self.place)}
+
+
+def said_at(place):
+    return f"{chr(97 + place // 26)}{chr(97 + place % 26)}"
+
+
+def said_on_the_street(env):
+    return BagOfWords(PLACES, key="said")
+
+
+STREET = dataclasses.replace(
+    TINY, env=OwnSettings("test_ray_limits:Street", "test_ray_limits:said_on_the_street"), steps=10**6,
+    replay=dataclasses.replace(TINY.replay, capacity=4000), ray=RaySettings(workers=2, answer_seconds=300.0, **FEW))
+
+
+def vocabulary_of(state):
+    """The words of a saved run; all of its replay must have been read with them."""
+    words = state["agent"]["evaluator"]["space"]["vocabulary"]
+    replay = state["agent"]["replay"]
+    size, arrays = int(replay["size"]), replay["arrays"]
+    place, active = arrays["observation.place"][:size, 1:, 0], arrays["active"][:size, :, 0]
+    stays = ~(arrays["terminated"] | arrays["truncated"])[:size]  # else the next state is another episode's first
+    assert stays.any()
+    assert [words[bit] for bit in active[stays]] == [said_at(there) for there in place[stays]]
+    return words
 
 
 def refused(capsys, *options):
@@ -93,7 +145,10 @@ def test_options_of_the_ray_engine_are_refused_elsewhere(capsys):
 @pytest.fixture(scope="module")
 def small_ray():
     os.environ |= {"RAY_worker_niceness": "0", "RAY_USAGE_STATS_ENABLED": "0"}
-    ray.init("local", num_cpus=3, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    here = Path(__file__).parent
+    with pytest.MonkeyPatch.context() as patch:  # the roles import this file, for its environment
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(here), str(here.parent), os.environ.get("PYTHONPATH", "")]))
+        ray.init("local", num_cpus=3, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     yield
     ray.shutdown()
 
@@ -183,11 +238,43 @@ def test_a_role_for_which_there_is_no_room_is_not_waited_for_longer_than_said(sm
     people.disband()
 
 
+def test_a_shard_that_is_gone_or_empty_is_passed_over_and_a_mistake_in_its_code_ends_the_run(small_ray):
+    class Mistaken(Shard):
+        def sample(self, *_):
+            raise TypeError("a mistake")
+
+        sample_transitions = sample
+
+    env, space = make_batch_env(TINY.env, 1)
+    spaces = EnvSpaces.of(env)
+    mistaken, empty, gone = (crew.start_role(cls, TINY, spaces, 0, cpus=0.1) for cls in (Mistaken, Shard, Shard))
+    ray.kill(gone)
+    learner, judge = LearnerRole(TINY, spaces), PGERole(TINY, spaces, space)
+    for shard in (empty, gone):
+        learner.set_shards({0: shard})
+        judge.set_shards({0: shard})
+        assert learner.learn(1, {0: 100}, Published())[0].updates == 0
+        assert judge.refresh({0: 100}) is None
+    judge.set_shards({0: mistaken})
+    with pytest.raises(TypeError, match="a mistake"):
+        judge.refresh({0: 100})
+    people = crew.Crew(answer_seconds=60)
+    member = people.add("learner", lambda _: crew.start_role(LearnerRole, TINY, spaces, cpus=0.1), lambda _: None)
+    people.call(member, "set_shards", member.handle.set_shards.remote({0: mistaken}), lambda _: None)
+    answer, *_ = member.handle.learn.options(num_returns=3).remote(1, {0: 100}, Published())
+    people.call(member, "learn", answer, lambda _: None)
+    with pytest.raises(TypeError, match="a mistake"):  # and not in silence
+        people.settle()
+    people.disband()
+    for actor in (mistaken, empty):
+        ray.kill(actor)
+
+
 def test_all_readers_of_a_vocabulary_give_a_word_the_same_bit(small_ray):
     words = crew.start_role(Words, [["you"]], [5], cpus=0.1)
     one, two = BagOfWords(5), BagOfWords(5)
-    share_words(one, words)
-    share_words(two, words)
+    share_words(one, Line("words", words))
+    share_words(two, Line("words", words))
     one.read("You push the boulder")
     two.read("You fall into the water")
     one.read("the water is deep")
@@ -195,6 +282,127 @@ def test_all_readers_of_a_vocabulary_give_a_word_the_same_bit(small_ray):
     assert len(one.vocabulary) == 5
     assert one.overflow + two.overflow > 0
     ray.kill(words)
+
+
+def test_a_bit_that_got_two_meanings_ends_the_run(small_ray):
+    before, after = (crew.start_role(Words, [["you"]], [5], cpus=0.1) for _ in range(2))
+    one, two = BagOfWords(5), BagOfWords(5)
+    share_words(one, Line("words", before))
+    one.read("you push")
+    share_words(two, Line("words", after))  # which had not heard of "push"
+    two.read("you fall")
+    share_words(one, Line("words", after))
+    assert list(one.vocabulary) == ["you", "fall"]  # whoever begins takes over what is agreed
+    one.vocabulary = {"you": 0, "push": 1}
+    with pytest.raises(ValueError, match="the same bit"):
+        one.read("the water")
+    for actor in (before, after):
+        ray.kill(actor)
+
+
+def test_the_evaluator_reads_with_the_words_of_all(small_ray):
+    known = [said_at(place) for place in range(20, 10, -1)]
+    words = crew.start_role(Words, [known], [PLACES], cpus=0.1)
+    env, _ = make_batch_env(STREET.env, 1)
+    role = EvaluatorRole(STREET, EnvSpaces.of(env), Line("words", words))
+    role.play(Published(), 2, None)
+    agreed = ray.get(words.state.remote())[0]
+    assert agreed[: len(known)] == known
+    assert len(agreed) > len(known)  # what it has read
+    assert list(role.space.vocabulary) == agreed
+    ray.get(words.load.remote([known]))
+    role.load(np.random.default_rng(1).bit_generator.state)
+    assert list(role.space.vocabulary) == known
+    ray.kill(words)
+
+
+@pytest.fixture(scope="module")
+def street(small_ray):
+    """A run with text on two workers, and a way to go on with it for some steps and save it, as it comes back from disk."""
+    session = RaySession(STREET)
+    training = session.train(Silent())
+
+    def go_on(steps, folder):
+        end, deadline = session.step + steps, time.monotonic() + PATIENCE
+        while session.step < end:
+            next(training)
+            assert time.monotonic() < deadline, "nothing happened"
+        return saved(session.state_dict(), folder)
+
+    yield SimpleNamespace(session=session, go_on=go_on)
+    session.close()
+
+
+class Silent:
+    """A store that keeps nothing."""
+
+    def __getattr__(self, name):
+        return lambda *_, **__: None
+
+
+def saved(state, folder):
+    return checkpoint.load(checkpoint.save(folder, state["agent"]["steps"], state))[1]
+
+
+def test_a_run_that_is_loaded_goes_on_with_its_vocabulary_on_either_engine(street, tmp_path):
+    state = street.go_on(400, tmp_path)
+    words = vocabulary_of(state)
+    assert state["agent"]["space"]["vocabulary"] == words
+    local = LocalSession(STREET)
+    local.load_state_dict(state)
+    assert list(local.space.vocabulary)[: len(words)] == words
+    for step, _ in local.train(Silent()):
+        if step > state["agent"]["steps"] + 200:
+            break
+    longer = saved(local.state_dict(), tmp_path)
+    assert vocabulary_of(longer)[: len(words)] == words
+
+    other = RaySession(STREET)  # it has read some words already, in another order
+    try:
+        assert other.vocabulary.words != street.session.vocabulary.words
+        other.load_state_dict(longer)
+        for step, _ in other.train(Silent()):
+            if step > longer["agent"]["steps"] + 200:
+                break
+        now = vocabulary_of(saved(other.state_dict(), tmp_path))
+    finally:
+        other.close()
+    assert now[: len(vocabulary_of(longer))] == vocabulary_of(longer)
+    assert len(now) > len(vocabulary_of(longer))
+
+
+def test_the_process_of_the_vocabulary_is_replaced_and_nothing_is_lost(street, tmp_path):
+    session, member = street.session, street.session.vocabulary.member
+    words = list(vocabulary_of(street.go_on(40, tmp_path)))
+    life = member.life
+    os.kill(member.whereabouts["pid"], signal.SIGKILL)
+    state = street.go_on(600, tmp_path)
+    assert member.life > life
+    now = vocabulary_of(state)
+    assert now[: len(words)] == words
+    assert len(now) > len(words)
+    assert session.office.lost["steps"] == 0
+    assert session.office.lost["counts"] == 0
+
+
+def test_a_single_worker_with_another_number_of_environments_leaves_a_checkpoint_for_either_engine(small_ray, tmp_path):
+    config = dataclasses.replace(STREET, agent="r2d2", ray=RaySettings(workers=1, envs_per_worker=2, **FEW))
+    session = RaySession(config)
+    try:
+        for step, _ in session.train(Silent()):
+            if step >= 300:
+                break
+        state = saved(session.state_dict(), tmp_path)
+        local = LocalSession(config)
+        assert local.env.num_envs == 4
+        local.load_state_dict(state)
+        assert not local.agent.actor.was_restored
+        assert state["agent"]["space"]["vocabulary"] == session.vocabulary.words[0]
+        session.office._events.clear()
+        session.load_state_dict(state)
+        assert not session.office._events  # its own episodes go on
+    finally:
+        session.close()
 
 
 # --- from the command line ------------------------------------------------------------------------------------------
@@ -264,8 +472,40 @@ def test_what_agent57_knows_of_its_policies_goes_from_several_workers_to_the_loc
     pulls = np.concatenate([state["bandit"]["pulls"] for state in states])
     assert pulls.sum() > 0
     assert (local.bandit.pulls == pulls).all()
+    assert local.bandit.greedy_arm() == best_arm(*sum(worker.actor.bandit.arm_sums() for worker in workers))
     local.load_state_dict(without_episodes(states[:1]))  # of another number of environments: it learns them anew
     assert (local.bandit.pulls == pulls).all()
+
+
+def test_the_policy_for_the_task_is_the_best_over_all_workers_whoever_reported_last():
+    reports = []
+    collect = SimpleNamespace(options=lambda **_: SimpleNamespace(remote=lambda *_: (None, None, None)))
+    crew = SimpleNamespace(add=lambda *_: SimpleNamespace(is_gone=False, handle=SimpleNamespace(collect=collect)),
+                           call=lambda member, what, answer, done, lost: reports.append(done))
+    config = dataclasses.replace(TINY_AGENT57, ray=RaySettings(workers=2))
+    acting = Acting(SimpleNamespace(config=config, crew=crew, pacing=Pacing(config)), None)
+    for worker in (0, 1, 0):
+        acting.ask(worker, Published(), Published())
+    for done, arms in zip(reports, ([[10, 10], [4, 5]], [[2, 2], [2, 1]], [[10, 10], [1, 5]]), strict=True):
+        assert acting.task_policy is None or done is reports[2]
+        done(SimpleNamespace(arms=np.array(arms, float)))
+    assert acting.task_policy == 1  # (1 + 2)/12 and (5 + 1)/12, though worker 1 alone prefers the first
+    acting.members[0].is_gone = True
+    assert acting.task_policy == 0
+
+
+def test_the_words_of_a_checkpoint_are_the_longest_that_any_part_of_it_has():
+    def space(words):
+        return {"vocabulary": words, "overflow": 0}
+
+    state = {"agent": {"actor": {"env": {"env": {"space": space(["you", "see"])}, "episodes": 1}}},
+             "ray": {"workers": [{"env": None}, {"env": {"space": space(["you", "see", "it"])}}]}}
+    bag = BagOfWords(4)
+    assert saved_words(bag, saved_spaces(state)) == [["you", "see", "it"]]
+    assert list(bag.vocabulary) == ["you", "see", "it"]
+    assert saved_spaces({"agent": {"actor": {"env": None}}}) == []
+    with pytest.raises(ValueError, match="at most 2"):
+        saved_words(BagOfWords(2), saved_spaces(state))
 
 
 def test_replay_is_merged_by_age_and_the_newest_are_kept():

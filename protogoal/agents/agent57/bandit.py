@@ -49,8 +49,11 @@ class SlidingWindowUCB:
 
     def greedy_arm(self) -> int:
         """The arm with the best mean over all windows; of equals the first, so the policy for the task until one is better."""
-        count, total = (sums.sum(0) for sums in self._sums(np.arange(len(self.pulls))))
-        return int(np.where(count > 0, total / np.maximum(count, 1), -np.inf).argmax())
+        return best_arm(*self.arm_sums())
+
+    def arm_sums(self) -> NDArray[np.float64]:
+        """Count and summed reward of each arm over all windows, [2, N]; those of several processes can be added up."""
+        return np.stack([sums.sum(0) for sums in self._sums(np.arange(len(self.pulls)))])
 
     def _sums(self, rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Count and summed reward of each arm within each window, [n, N]."""
@@ -70,3 +73,8 @@ class SlidingWindowUCB:
         """Take back what `state_dict` gave."""
         self._arm[:], self._reward[:], self.pulls[:] = state["arm"], state["reward"], state["pulls"]
         self.rng.bit_generator.state = state["rng"]
+
+
+def best_arm(count: NDArray[np.float64], total: NDArray[np.float64]) -> int:
+    """The arm with the best mean, from counts and summed rewards [N]; of equals the first."""
+    return int(np.where(count > 0, total / np.maximum(count, 1), -np.inf).argmax())

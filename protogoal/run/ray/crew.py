@@ -30,6 +30,9 @@ MOST_FAILURES = 3
 BEGINNINGS = frozenset({"hello", "load", "set_shards"})
 """Calls that a role can answer without having done any work."""
 
+WATCH = "watch"
+"""A call that is always under way: it is answered when there is news, and nobody waits for it."""
+
 Done = Callable[[Any], None]
 
 
@@ -41,9 +44,9 @@ class Role:
         return {"pid": os.getpid(), "node": ray.get_runtime_context().get_node_id()}
 
 
-def start_role(cls: type, *arguments: Any, cpus: float, gpus: float = 0.0) -> Any:
+def start_role(cls: type, *arguments: Any, cpus: float, gpus: float = 0.0, name: str | None = None) -> Any:
     """A process that plays a role, anywhere in the cluster. Ray keeps no record of its calls: there would be millions."""
-    options = {"num_cpus": cpus, "num_gpus": gpus, "enable_task_events": False}
+    options = {"num_cpus": cpus, "num_gpus": gpus, "enable_task_events": False, "name": name}
     return ray.remote(cls).options(**options).remote(*arguments)  # type: ignore[attr-defined]
 
 
@@ -185,8 +188,8 @@ class Crew:
                 call.lost()
 
     def settle(self, but: str = "") -> None:
-        """Waits until no call is under way, but for calls of one kind."""
-        while any(call.what != but for call in self._calls.values()):
+        """Waits until no call is under way, but for watches and calls of one kind."""
+        while any(call.what not in (but, WATCH) for call in self._calls.values()):
             self.take(timeout=1.0)
 
     def wait_ready(self) -> None:

@@ -18,20 +18,28 @@ from protogoal.agents.parts import EnvSpaces, Seeds
 from protogoal.config import DeepConfig
 from protogoal.deep.act import Evaluation
 from protogoal.deep.network import weights_from_arrays
+from protogoal.goals.spaces import ProtoGoalSpace
+from protogoal.run.environments import make_batch_env
 from protogoal.run.local import play_episodes
 from protogoal.run.ray.crew import Office, Role, start_role
 from protogoal.run.ray.published import Published
+from protogoal.run.ray.words import Line, share_words, take_words
 
 EVALUATIONS_AHEAD = 4
 """Evaluations that may wait or be played; one that comes due then is left out."""
 
 
 class EvaluatorRole(Role):
-    """A network, and episodes on environments of its own."""
+    """A network, and episodes on environments of its own; with `words`, it reads as the workers do."""
 
-    def __init__(self, config: DeepConfig, spaces: EnvSpaces):
+    def __init__(self, config: DeepConfig, spaces: EnvSpaces, words: Line | None = None):
         torch.set_num_threads(1)
-        self.config = config
+        self.config, self.words = config, words
+        self.space: ProtoGoalSpace | None = None
+        if words is not None:
+            env, self.space = make_batch_env(config.env, 1)
+            env.close()
+            share_words(self.space, words)
         self.network = make_agent_network(config, spaces)
         self._rng = np.random.default_rng(Seeds.of(config.seed).evaluating)
         self._version = 0
@@ -43,18 +51,20 @@ class EvaluatorRole(Role):
             self._version = weights.version
         if isinstance(self.network, SplitNetwork) and task_policy is not None:
             self.network.task_policy.fill_(task_policy)
-        result = play_episodes(self.config, self.network, episodes, self._rng)
+        result = play_episodes(self.config, self.network, episodes, self._rng, self.space)
         return result, self._rng.bit_generator.state
 
     def load(self, generator: Mapping[str, Any]) -> None:
         """Goes on from the state of the generator."""
         self._rng.bit_generator.state = generator
+        if self.space is not None:
+            take_words(self.space, self.words)
 
 
 class Evaluating:
     """The evaluator's desk."""
 
-    def __init__(self, office: Office):
+    def __init__(self, office: Office, words: Line | None = None):
         self.office = office
         self.generator: Mapping[str, Any] = np.random.default_rng(Seeds.of(office.config.seed).evaluating).bit_generator.state
         self.next_step = office.config.evaluation.every
@@ -62,7 +72,7 @@ class Evaluating:
         self._weights_lost = False
         self.task_policy: int | None = None
         self.member = office.crew.add("evaluator", lambda _: start_role(
-            EvaluatorRole, office.config, office.spaces, cpus=office.config.ray.evaluator_cpus), self._died)
+            EvaluatorRole, office.config, office.spaces, words, cpus=office.config.ray.evaluator_cpus), self._died)
 
     def is_due(self) -> bool:
         """Whether it is time; asked once for each evaluation."""

@@ -25,7 +25,7 @@ from protogoal.deep.relabel import KnownGoals
 from protogoal.deep.segments import Segments
 from protogoal.run.ray.crew import Office, Role, start_role
 from protogoal.run.ray.published import Published
-from protogoal.run.ray.shard import Memory, shares
+from protogoal.run.ray.shard import Memory, is_lost, shares
 
 Arrays = dict[str, np.ndarray]
 
@@ -106,8 +106,10 @@ class LearnerRole(Role):
                 self._ahead.append(self._ask(sizes, self.config.ray.prefetch))
             try:
                 self._batches.extend(crate.open())
-            except ray.exceptions.RayError:  # a shard died; the session will hear of it, and name its successor
-                self._ahead.clear()
+            except ray.exceptions.RayError as error:
+                if not is_lost(error):
+                    raise
+                self._ahead.clear()  # a shard died; the session will hear of it, and name its successor
         return self._batches.popleft() if self._batches else None
 
     def _ask(self, sizes: Mapping[int, int], batches: int) -> Crate:

@@ -22,8 +22,8 @@ from protogoal.goals.spaces import ProtoGoalSpace
 from protogoal.goals.values import TransitionBatch
 from protogoal.run.ray.crew import Office, Role, start_role
 from protogoal.run.ray.published import Published
-from protogoal.run.ray.shard import Memory, shares
-from protogoal.run.ray.words import share_words, take_words
+from protogoal.run.ray.shard import Memory, is_lost, shares
+from protogoal.run.ray.words import Line, share_words, take_words
 
 State = dict[str, Any]
 
@@ -31,8 +31,9 @@ State = dict[str, Any]
 class PGERole(Role):
     """The one goal table of the run."""
 
-    def __init__(self, config: DeepConfig, spaces: EnvSpaces, space: ProtoGoalSpace, words: Any = None):
+    def __init__(self, config: DeepConfig, spaces: EnvSpaces, space: ProtoGoalSpace, words: Line | None = None):
         share_words(space, words)
+        self.words = words
         self.space, self.batch_size = space, config.pge.batch_size
         self.evaluator = make_evaluator(config, space, spaces.num_actions)
         self._shards: dict[int, Any] = {}
@@ -54,11 +55,13 @@ class PGERole(Role):
         parts = shares(self.batch_size, {s: size for s, size in sizes.items() if s in self._shards})
         try:
             batches = ray.get([self._shards[shard].sample_transitions.remote(n) for shard, n in parts.items()])
-        except ray.exceptions.RayError:
+        except ray.exceptions.RayError as error:
+            if not is_lost(error):
+                raise
             return None
         if not batches:
             return None
-        take_words(self.space)
+        take_words(self.space, self.words)
         self.evaluator.refresh(join_transitions(batches))
         return self.state(), time.perf_counter() - start
 
@@ -81,7 +84,7 @@ def join_transitions(batches: list[TransitionBatch]) -> TransitionBatch:
 class Judging:
     """The proto-goal evaluator's desk. `mirror` is the evaluator as it was at its last refresh."""
 
-    def __init__(self, office: Office, memory: Memory, space: ProtoGoalSpace, words: Any):
+    def __init__(self, office: Office, memory: Memory, space: ProtoGoalSpace, words: Line | None):
         self.office, self.memory = office, memory
         self.mirror = make_evaluator(office.config, space, office.spaces.num_actions)
         self.goals, self.known = Published(), Published()

@@ -21,14 +21,14 @@ from protogoal.record.store import Store
 from protogoal.run.environments import make_batch_env
 from protogoal.run.log import goal_metrics
 from protogoal.run.ray import cluster
-from protogoal.run.ray.crew import Office, start_role
+from protogoal.run.ray.crew import Office
 from protogoal.run.ray.evaluator import Evaluating
 from protogoal.run.ray.learner import Learning
 from protogoal.run.ray.pge import Judging
 from protogoal.run.ray.published import Published
 from protogoal.run.ray.shard import Memory
-from protogoal.run.ray.state import merge_replays, without_episodes
-from protogoal.run.ray.words import Words, bags
+from protogoal.run.ray.state import merge_replays, saved_spaces, without_episodes
+from protogoal.run.ray.words import Vocabulary, bags, saved_words, set_words
 from protogoal.run.ray.worker import Acting, Window
 
 SAVE_ATTEMPTS = 3
@@ -43,22 +43,20 @@ class RaySession:
 
     def __init__(self, config: DeepConfig):
         self.config = config
-        env, space = make_batch_env(config.env, 1)
+        env, self.space = make_batch_env(config.env, 1)
         self.office = office = Office(config, EnvSpaces.of(env))
         env.close()
-        self._words: Any = None
         self._staleness = 0.0  # how many versions older than the newest the weights were that acted, a running mean
         self._started_ray = cluster.connect(config.ray)
         try:
             cluster.check_resources(config, office.spaces)
-            found = bags(space)
-            if found:
-                self._words = start_role(Words, [list(bag.vocabulary) for bag in found], [bag.size for bag in found], cpus=0)
+            self.vocabulary = Vocabulary(office, self.space) if bags(self.space) else None
+            words = self.vocabulary.line if self.vocabulary is not None else None
             self.memory = Memory(office)
             self.learning = self.learning_desk(office, self.memory)
-            self.judging = Judging(office, self.memory, space, self._words) if config.agent == "protogoal" else None
-            self.evaluating = Evaluating(office)
-            self.acting = self.acting_desk(office, self._words)
+            self.judging = Judging(office, self.memory, self.space, words) if config.agent == "protogoal" else None
+            self.evaluating = Evaluating(office, words)
+            self.acting = self.acting_desk(office, words)
             office.crew.wait_ready()
         except BaseException:
             self.close()
@@ -131,7 +129,7 @@ class RaySession:
         office, report = self.office, window.report
         office.pacing.acted(report.steps, self.memory.transitions)
         self._staleness += STALENESS_RATE * (self.learning.weights.version - report.weights_version - self._staleness)
-        self.evaluating.task_policy = report.task_policy
+        self.evaluating.task_policy = self.acting.task_policy
         self.memory.add(window.segments, report.steps)
         office.log.acted(report.episode_return)
         for text in report.events:
@@ -228,7 +226,7 @@ class RaySession:
         crew, answers = self.office.crew, {}
         present = [member for member in self.acting.members if not member.is_gone]
         wanted = [*self.memory.members, *present, self.learning.member]
-        wanted += [self.judging.member] if self.judging is not None else []
+        wanted += [desk.member for desk in (self.judging, self.vocabulary) if desk is not None]
         for member in wanted:
             def keep(state: Any, name: str = member.name) -> None:
                 answers[name] = state
@@ -246,16 +244,22 @@ class RaySession:
             if "weights" in learner["average"]:
                 learner["average"] = learner["average"] | {"weights": learner["average"]["weights"] | {"task_policy": policy}}
         self.learning.keep(learner)
+        is_local = len(workers) == 1 and self.acting.envs_per_worker == self.config.actor.num_envs
         agent = {
             "learner": learner,
             "acting_network": learner["network"],
             "replay": merge_replays([shard["replay"] for shard in shards]),
-            "actor": workers[0] if len(workers) == 1 else without_episodes(workers),
+            "actor": workers[0] if is_local else without_episodes(workers),
             "sampling": shards[0]["sampling"],
             "steps": self.step,
         }
         if self.judging is not None:
             agent |= {"evaluator": answers[self.judging.member.name], "refreshing": shards[0]["refreshing"]}
+        if self.vocabulary is not None:
+            set_words(self.space, answers[self.vocabulary.member.name])
+            agent["space"] = self.space.state_dict()
+            if "evaluator" in agent:  # which has the words of its last refresh
+                agent["evaluator"] = agent["evaluator"] | {"space": agent["space"]}
         return {
             "agent": agent,
             "evaluations": self.evaluating.generator,
@@ -263,7 +267,7 @@ class RaySession:
             "next_evaluation": self.evaluating.next_step,
             "log": self.office.log.state_dict(),
             "ray": {
-                "workers": workers if len(workers) > 1 else [],
+                "workers": [] if is_local else workers,
                 "forgiven": self.office.pacing.forgiven,
                 "lost": dict(self.office.lost),
                 "evaluating": [[step, episodes] for step, episodes, _ in self.evaluating.queue],
@@ -277,6 +281,10 @@ class RaySession:
             {"steps": agent["steps"], "updates": agent["learner"]["updates"], "forgiven": mine.get("forgiven", 0)})
         office.log.load_state_dict(state["log"])
         office.lost.update(mine.get("lost", {}))
+        spaces = saved_spaces(state)
+        if self.vocabulary is not None and spaces:
+            self.vocabulary.load(saved_words(self.space, spaces))
+            office.crew.settle(but="play")  # before anyone reads
         generators = {name: agent[name] for name in ("sampling", "refreshing") if name in agent}
         self.memory.load(agent["replay"], generators)
         self.learning.load(dict(agent["learner"]))
@@ -293,8 +301,5 @@ class RaySession:
         """Ends the roles, and Ray if this session started it."""
         if ray.is_initialized():
             self.office.crew.disband()
-            if self._words is not None:
-                ray.kill(self._words)
-                self._words = None
             if self._started_ray:
                 cluster.disconnect()

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from ray.exceptions import RayError, RayTaskError
 
 from protogoal.agents.parts import EnvSpaces, Seeds, core_shape, stored_spec
 from protogoal.config import DeepConfig
@@ -23,6 +24,15 @@ from protogoal.run.ray.state import split_replay
 
 ADDS_AHEAD = 8
 """Calls that may be on their way into one shard; then acting waits."""
+
+
+class EmptyShardError(Exception):
+    """Asked of a shard that has only just begun again: there is nothing to draw from yet."""
+
+
+def is_lost(error: RayError) -> bool:
+    """Whether a shard did not answer because it died, or has just begun again; else there is a mistake in its code."""
+    return not isinstance(error, RayTaskError) or isinstance(error.cause, RayError | EmptyShardError)
 
 
 class Shard(Role):
@@ -43,12 +53,18 @@ class Shard(Role):
 
     def sample(self, batch_size: int, batches: int) -> Segments:
         """Some batches for the learner, side by side; contiguous, so that they travel without another copy."""
+        self._check()
         places = np.concatenate([self.replay.draw(batch_size, self._sampling) for _ in range(batches)])
         return self.replay.read(places).map(lambda _, array: np.ascontiguousarray(array))
 
     def sample_transitions(self, n: int) -> TransitionBatch:
         """Transitions for the proto-goal evaluator."""
+        self._check()
         return self.replay.sample_transitions(n, self._refreshing)
+
+    def _check(self) -> None:
+        if not self.replay.size:
+            raise EmptyShardError
 
     def state(self) -> dict[str, Any]:
         return {"replay": self.replay.state_dict(), "sampling": self._sampling.bit_generator.state,

@@ -68,6 +68,18 @@ def _share(total: np.ndarray, shard: int, shards: int) -> np.ndarray:
     return share
 
 
+def saved_spaces(state: State) -> list[State]:
+    """What a checkpoint of either engine says that the proto-goal space has learned: the run's word, then each part's."""
+    agent = state["agent"]
+    found = [agent.get("space"), agent.get("evaluator", {}).get("space")]
+    for actor in (agent["actor"], *state.get("ray", {}).get("workers", [])):
+        env = actor["env"]
+        while env is not None and "env" in env:  # views of another batch
+            env = env["env"]
+        found.append(env.get("space") if env is not None else None)
+    return [space for space in found if space]
+
+
 def without_episodes(workers: Sequence[State]) -> dict[str, Any]:
     """Several workers' states as one actor's that says: environments cannot be restored, go on with this generator.
 

@@ -1,33 +1,133 @@
-"""One vocabulary for all workers: a word must have the same bit wherever it is read.
+"""One vocabulary for all who read: a word must have the same bit wherever it is read.
 
-A word that a worker has never seen is agreed upon here before it gets a bit, which happens a few hundred times a run.
+A word that a reader has never seen is agreed upon here before it gets a bit, which happens a few hundred times a run.
+`Vocabulary`, the desk, has a copy, and hears of each new word. If the process dies, a new one starts from the copy, under a
+name by which the readers find it; those that ask meanwhile wait. A word that the desk had not heard of yet comes back with
+its reader. Should another word have got its bit by then, the run ends: a bit with two meanings would spoil all of replay.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+import contextlib
+import time
+import uuid
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import ray
+from ray.exceptions import RayActorError
 
 from protogoal.goals.spaces import BagOfWords, ProtoGoalSpace, Union
+from protogoal.run.ray.crew import WATCH, Office, Role, start_role
+
+WATCH_SECONDS = 5.0
+"""How long a watch lasts in which nothing happens."""
+
+REDIAL_SECONDS = 0.2
 
 
-class Words:
+class Words(Role):
     """The vocabularies of a proto-goal space, in the order in which its bags of words stand."""
 
     def __init__(self, vocabularies: Sequence[Sequence[str]], capacities: Sequence[int]):
-        self._words = [dict.fromkeys(words) for words in vocabularies]
         self._capacities = list(capacities)
+        self._version = 0
+        self._changed = asyncio.Event()
+        self.load(vocabularies)
 
-    def agree(self, bag: int, new: list[str]) -> list[str]:
-        """The whole vocabulary of one bag, with these words in it as far as there is room."""
+    def agree(self, bag: int, known: Sequence[str], new: Sequence[str]) -> list[str]:
+        """The whole vocabulary of one bag, with these words in it as far as there is room; `known` have their bits already."""
         words = self._words[bag]
-        for word in new:
+        if any(mine != yours for mine, yours in zip(words, known, strict=False)):
+            raise ValueError("two words have got the same bit since the process that keeps the vocabulary died; "
+                             "the run can be resumed from its last checkpoint")
+        size = len(words)
+        for word in (*known, *new):
             if len(words) < self._capacities[bag]:
                 words.setdefault(word)
+        if len(words) > size:
+            self._tell()
         return list(words)
+
+    async def watch(self, version: int, seconds: float) -> tuple[int, list[list[str]]]:
+        """Answers when the vocabularies differ from that version, or after some seconds: which they are now."""
+        if version == self._version:
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._changed.wait(), seconds)
+        return self._version, self.state()
+
+    def _tell(self) -> None:
+        self._version += 1
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    def state(self) -> list[list[str]]:
+        return [list(words) for words in self._words]
+
+    def load(self, vocabularies: Sequence[Sequence[str]]) -> None:
+        """Goes on from vocabularies."""
+        self._words = [dict.fromkeys(words) for words in vocabularies]
+        self._tell()
+
+
+class Line:
+    """How a reader reaches `Words`, whichever process that is now."""
+
+    def __init__(self, name: str, handle: Any):
+        self.name, self.handle = name, handle
+
+    def agree(self, bag: int, known: Sequence[str], new: Sequence[str]) -> list[str]:
+        """`Words.agree`; waits for a new process if the old one has died. The session ends a wait that is too long."""
+        while True:
+            try:
+                answer: list[str] = ray.get(self.handle.agree.remote(bag, known, new))
+                return answer
+            except RayActorError:
+                time.sleep(REDIAL_SECONDS)
+                self._redial()
+
+    def _redial(self) -> None:
+        lives = [name for name in ray.util.list_named_actors() if name.startswith(self.name)]
+        if lives:
+            with contextlib.suppress(ValueError):  # it is gone already
+                self.handle = ray.get_actor(max(lives))
+
+
+class Vocabulary:
+    """The desk of `Words`. `line` is for readers: it always leads to the newest process."""
+
+    def __init__(self, office: Office, space: ProtoGoalSpace):
+        self.office = office
+        self.words = vocabularies(space)
+        self._capacities = [bag.size for bag in bags(space)]
+        self._name = f"words-{uuid.uuid4().hex}"
+        self._version = -1
+        self.member = office.crew.add("vocabulary", self._start, self._died)
+        self.line = Line(self._name, self.member.handle)
+        self._watch()
+
+    def _start(self, life: int) -> Any:
+        return start_role(Words, self.words, self._capacities, cpus=0, name=f"{self._name}-{life:06d}")
+
+    def _watch(self) -> None:
+        seconds = min(WATCH_SECONDS, self.office.crew.answer_seconds / 4)
+        self.office.crew.call(self.member, WATCH, self.member.handle.watch.remote(self._version, seconds), self._heard)
+
+    def _heard(self, answer: tuple[int, list[list[str]]]) -> None:
+        self._version, self.words = answer
+        self._watch()
+
+    def _died(self, why: str) -> None:
+        self.office.event(f"vocabulary died ({why}): it starts again with {sum(map(len, self.words)):,} words")
+        self.line.handle, self._version = self.member.handle, -1
+        self._watch()
+
+    def load(self, words: Sequence[Sequence[str]]) -> None:
+        """Goes on from vocabularies; the readers have to take them over."""
+        self.words = [list(some) for some in words]
+        self.office.crew.call(self.member, "load", self.member.handle.load.remote(self.words), lambda _: None)
 
 
 def bags(space: ProtoGoalSpace) -> list[BagOfWords]:
@@ -37,22 +137,41 @@ def bags(space: ProtoGoalSpace) -> list[BagOfWords]:
     return [space] if isinstance(space, BagOfWords) else []
 
 
-def share_words(space: ProtoGoalSpace, words: Any) -> None:
-    """Makes a space ask the actor `words` (None: nobody) for the bits of new words, and takes over what is agreed already."""
-    if words is None:
+def vocabularies(space: ProtoGoalSpace) -> list[list[str]]:
+    """Of each bag its words, in the order of their bits."""
+    return [list(bag.vocabulary) for bag in bags(space)]
+
+
+def set_words(space: ProtoGoalSpace, words: Sequence[Sequence[str]]) -> None:
+    """Gives each bag its words."""
+    for bag, some in zip(bags(space), words, strict=True):
+        bag.vocabulary = {word: i for i, word in enumerate(some)}
+
+
+def share_words(space: ProtoGoalSpace, line: Line | None) -> None:
+    """Makes a space ask (None: nobody) for the bits of new words, and takes over what is agreed already."""
+    if line is None:
         return
     for i, bag in enumerate(bags(space)):
-        bag.agree = partial(_ask, words, i)
-    take_words(space)
+        bag.agree = partial(_ask, line, i, bag)
+    take_words(space, line)
 
 
-def take_words(space: ProtoGoalSpace) -> None:
-    """Brings the vocabularies up to date."""
-    for bag in bags(space):
-        if bag.agree is not None:
-            bag.vocabulary = {word: i for i, word in enumerate(bag.agree([]))}
+def take_words(space: ProtoGoalSpace, line: Line | None) -> None:
+    """Brings the vocabularies up to date; what a space knew before counts for nothing."""
+    if line is not None:
+        set_words(space, [line.agree(i, [], []) for i in range(len(bags(space)))])
 
 
-def _ask(words: Any, bag: int, new: list[str]) -> list[str]:
-    answer: list[str] = ray.get(words.agree.remote(bag, new))
-    return answer
+def _ask(line: Line, i: int, bag: BagOfWords, new: list[str]) -> list[str]:
+    return line.agree(i, list(bag.vocabulary), new)
+
+
+def saved_words(space: ProtoGoalSpace, states: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+    """Of several states of a space the longest vocabularies: all begin alike, as words are only ever added. `space` gets them."""
+    longest = [list[str]() for _ in bags(space)]
+    for state in states:
+        space.load_state_dict(state)
+        longest = [max(pair, key=len) for pair in zip(longest, vocabularies(space), strict=True)]
+    set_words(space, longest)
+    return longest

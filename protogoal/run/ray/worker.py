@@ -17,6 +17,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from protogoal.agents.agent57.act import Agent57Actor
+from protogoal.agents.agent57.bandit import best_arm
 from protogoal.agents.counting import Counted
 from protogoal.agents.making import make_agent_actor, make_agent_network
 from protogoal.agents.parts import Seeds
@@ -28,7 +30,7 @@ from protogoal.goals.selection import GoalSet
 from protogoal.run.environments import make_batch_env
 from protogoal.run.ray.crew import Office, Role, start_role
 from protogoal.run.ray.published import Published
-from protogoal.run.ray.words import share_words
+from protogoal.run.ray.words import Line, share_words, take_words
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Report:
 
     steps: int
     weights_version: int
-    task_policy: int | None
+    arms: NDArray[np.float64] | None  # [2, N] Agent57: how often each policy was followed, and the sum of its returns
     episode_return: NDArray[np.float64]  # [episodes that ended]
     goal: NDArray[np.int64]  # [pursuits that ended]
     success: NDArray[np.bool_]
@@ -48,13 +50,14 @@ class Report:
 class Worker(Role):
     """Environments `index`·M … of W·M in all; `life` counts how often this worker has been started."""
 
-    def __init__(self, config: DeepConfig, index: int, num_envs: int, life: int = 0, words: Any = None):
+    def __init__(self, config: DeepConfig, index: int, num_envs: int, life: int = 0, words: Line | None = None):
         torch.set_num_threads(1)
         self._events: list[str] = []
         # A worker is a process already: environments that crash take it along, and both are replaced.
         settings = replace(config.env, workers=0) if isinstance(config.env, RiverSettings | OwnSettings) else config.env
-        env, space = make_batch_env(settings, num_envs, on_event=self._events.append)
-        share_words(space, words)
+        env, self.space = make_batch_env(settings, num_envs, on_event=self._events.append)
+        self.words = words
+        share_words(self.space, words)
         everyone = replace(config.actor, num_envs=config.ray.workers * num_envs)
         seed = worker_seed(Seeds.of(config.seed).acting, index, life)
         self.actor = make_agent_actor(replace(config, actor=everyone), env, make_agent_network(config, env), seed)
@@ -76,7 +79,7 @@ class Worker(Role):
         report = Report(
             steps=segments.size * self.trace_length,
             weights_version=self._weights_version,
-            task_policy=self.actor.task_policy,
+            arms=self.actor.bandit.arm_sums() if isinstance(self.actor, Agent57Actor) else None,
             episode_return=np.concatenate([experience.episode_return for experience in made]),
             goal=counted.goal,
             success=counted.success,
@@ -91,8 +94,13 @@ class Worker(Role):
 
     def load(self, state: Mapping[str, Any]) -> bool:
         """Goes on from a state; False where the episodes had to begin afresh."""
+        take_words(self.space, self.words)  # before a fresh episode is read
         self.actor.load_state_dict(state)
         return self.actor.was_restored
+
+    def begin_afresh(self) -> bool:
+        """All episodes begin anew, read with the words that are agreed upon now."""
+        return self.load(self.actor.state_dict() | {"env": None})
 
 
 def worker_seed(acting: np.random.SeedSequence, index: int, life: int) -> np.random.SeedSequence:
@@ -114,11 +122,12 @@ class Window:
 class Acting:
     """The workers' desk."""
 
-    def __init__(self, office: Office, words: Any):
+    def __init__(self, office: Office, words: Line | None):
         self.office, s = office, office.config.ray
         self.envs_per_worker = s.envs_per_worker or -(-office.config.actor.num_envs // s.workers)
         self.steps_per_call = self.envs_per_worker * office.config.replay.trace_length * s.windows_per_call
         self.arrived: list[tuple[int, Window]] = []  # (worker, what it made), in the order in which they came
+        self._arms: dict[int, NDArray[np.float64]] = {}  # each worker's, as last reported
         self._under_way = 0  # calls
         self._missing = 0  # steps lost since the last death
         self._held: tuple[str, float] | None = None
@@ -156,6 +165,8 @@ class Acting:
 
         def done(made: Report) -> None:
             self._under_way -= 1
+            if made.arms is not None:
+                self._arms[index] = made.arms
             self.arrived.append((index, Window(segments, counted, made)))
 
         def lost() -> None:
@@ -164,6 +175,14 @@ class Acting:
 
         self._under_way += 1
         office.crew.call(member, "collect", report, done, lost)
+
+    @property
+    def task_policy(self) -> int | None:
+        """Agent57: the policy with the best mean over all workers; None until each of them has reported."""
+        present = [i for i, member in enumerate(self.members) if not member.is_gone]
+        if not all(i in self._arms for i in present):
+            return None
+        return best_arm(*np.sum([self._arms[i] for i in present], axis=0))
 
     def hold(self, reason: str) -> None:
         """No calls now, because something is behind; the time is told as time/held_by_…."""
@@ -198,16 +217,17 @@ class Acting:
     def load(self, states: Sequence[Mapping[str, Any]]) -> None:
         """Goes on from states, one a worker; with another number of workers or environments the episodes begin afresh."""
         fits = len(states) == len(self.members)
+        self._arms.clear()
         whole = [0]
         for index, member in enumerate(self.members):
             state = states[index] if fits else None
-            if state is None or (state["env"] is not None and len(state["goal"]) != self.envs_per_worker):
-                continue
+            is_whole = state is not None and (state["env"] is None or len(state["goal"]) == self.envs_per_worker)
 
             def done(restored: bool) -> None:
                 whole[0] += restored
 
-            self.office.crew.call(member, "load", member.handle.load.remote(state), done)
+            answer = member.handle.load.remote(state) if is_whole else member.handle.begin_afresh.remote()
+            self.office.crew.call(member, "load", answer, done)
         self.office.crew.settle()
         if whole[0] < len(self.members):
             afresh = len(self.members) - whole[0]
