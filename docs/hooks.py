@@ -12,8 +12,6 @@ from mkdocs.structure.files import File
 
 ROOT = Path(__file__).parents[1]
 SHOWN = {".md", ".png", ".csv", ".html", ".svg", ".gif"}
-LATER = ("inspector.md", "controllability.md", "scaling.md")
-"""Pages of docs/ that stand before the questions as soon as they exist."""
 
 
 def results() -> list[Path]:
@@ -23,21 +21,15 @@ def results() -> list[Path]:
 
 
 def pages() -> list[Path]:
-    return [path for path in results() if path.name == "README.md"]
+    """One for each experiment; results/README.md, the table claim by claim, stands before them in mkdocs.yml."""
+    return [path for path in results() if path.name == "README.md" and path.parent.name != "results"]
 
 
 def uri_of(path: Path) -> str:
     return path.relative_to(ROOT).as_posix().replace("README.md", "index.md")
 
 
-def title_of(path: Path) -> str:
-    found = re.search(r"^# (.+)$", path.read_text(), re.MULTILINE)
-    return found.group(1) if found else path.parent.name
-
-
 def on_config(config):
-    place = config.nav.index("faq.md")
-    config.nav[place:place] = [name for name in LATER if (ROOT / "docs" / name).exists()]
     paper = next(part for part in config.nav if isinstance(part, dict) and "The paper" in part)["The paper"]
     paper += [uri_of(path) for path in pages()]
     return config
@@ -48,17 +40,14 @@ def on_files(files, config):
     for path in results():
         files.append(File.generated(config, uri_of(path), content=path.read_text()) if path.suffix == ".md" else
                      File.generated(config, uri_of(path), abs_src_path=str(path)))
-    lines = ["# Results", "", "Each experiment that was run, with its command, raw data and figure.", ""]
-    lines += [f"- [{title_of(path)}]({uri_of(path).removeprefix('results/')})" for path in pages()]
-    files.append(File.generated(config, "results/index.md", content="\n".join([*lines, ""])))
     return files
 
 
 def on_page_markdown(markdown, page, config, files):
-    """Links of files from outside, as they have to be here; a page that is not part of the site is named, not linked."""
+    """Links to and from files outside docs/, as they have to be here; a page that is not part of the site is named, not linked."""
     uri = page.file.src_uri
     if uri != "PAPER.md" and not uri.startswith("results/"):
-        return re.sub(r"\]\(\.\./(results/[^)\s]*)\)", lambda m: f"]({m[1].replace('README.md', 'index.md')})", markdown)
+        return re.sub(r"\]\(\.\./((?:PAPER\.md|results/)[^)\s]*)\)", lambda m: f"]({m[1].replace('README.md', 'index.md')})", markdown)
 
     def turned(match):
         words, target = match.groups()
@@ -66,8 +55,9 @@ def on_page_markdown(markdown, page, config, files):
             return match.group(0)
         base = ROOT if uri == "PAPER.md" else (ROOT / uri).parent
         path, _, anchor = target.partition("#")
-        there = os.path.relpath((base / path).resolve(), ROOT).removeprefix("docs/").removesuffix("/")
-        there = "results/index.md" if there == "results" else there.replace("README.md", "index.md")
+        goal = (base / path).resolve()
+        goal = goal / "README.md" if goal.is_dir() else goal  # as a folder is shown in the repository
+        there = os.path.relpath(goal, ROOT).removeprefix("docs/").replace("README.md", "index.md")
         if files.get_file_from_path(there) is None:
             return words
         here = os.path.relpath(there, os.path.dirname(uri) or ".")
