@@ -62,7 +62,7 @@ _BABA = DeepConfig(
     refresh_every=50_000,
     evaluation=EvaluationSettings(every=200_000, episodes=32, epsilon=0.01),
 )
-_STEPS = {"small": 4_000_000, "medium": 20_000_000, "paper": 100_000_000}
+_STEPS = {"small": 1_500_000, "medium": 4_000_000, "paper": 10_000_000}
 
 _RIVER = replace(
     _BABA,
@@ -149,10 +149,10 @@ PRESETS: dict[str, Any] = {**TABULAR, **DEEP}
 def at_paper_scale(config: DeepConfig) -> DeepConfig:
     """The same domain and agent with the paper's settings (Tables 1 and 2; Appendix C)."""
     env = config.env
-    if not isinstance(env, OwnSettings | DeepSeaSettings):  # their time limit is their own
-        env = replace(env, max_steps=1000 if isinstance(env, BabaSettings) else 350)
-    if isinstance(env, RiverSettings):
-        env = replace(env, observation="characters")
+    if isinstance(env, BabaSettings):
+        env = replace(env, max_steps=1000, observation="planes")
+    elif isinstance(env, RiverSettings):
+        env = replace(env, max_steps=350, observation="characters")
     return replace(
         config,
         env=env,

@@ -1,0 +1,39 @@
+"""docs/settings.md names every field in which a preset differs from the paper's settings, with its values."""
+
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+
+from protogoal.presets import PRESETS, at_paper_scale, own_environment
+
+PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
+COLUMNS = [at_paper_scale(PRESETS["baba-umaze-medium-protogoal"]), PRESETS["baba-umaze-medium-protogoal"],
+           PRESETS["minihack-wide-river-lava-protogoal"], PRESETS["deep-sea-protogoal"], own_environment("a:b", "a:b")]
+ELSEWHERE = ("env.", "ray.", "agent57.", "agent", "seed", "threads")
+
+
+def leaves(config, prefix=""):
+    for field in fields(config):
+        value = getattr(config, field.name)
+        if is_dataclass(value):
+            yield from leaves(value, f"{prefix}{field.name}.")
+        else:
+            yield prefix + field.name, value
+
+
+def words(value):
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:g}"
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def test_every_departure_from_the_papers_settings_is_in_the_table():
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in PAGE.read_text().splitlines() if line.startswith("| `")]
+    said = {cells[0].strip("`"): cells[1:-1] for cells in rows}
+    values = [dict(leaves(config)) for config in COLUMNS]
+    shared = [name for name in values[0] if not name.startswith(ELSEWHERE)]
+    true = {name: [words(column[name]) for column in values] for name in shared}
+    assert said == {name: row for name, row in true.items() if len(set(row)) > 1}
