@@ -52,7 +52,7 @@ def paper_config() -> DeepConfig:
     """The paper's level and settings, with observations as lists of what is where, the form that all our presets have."""
     preset: DeepConfig = PRESETS["baba-umaze-paper-protogoal"]
     config = at_paper_scale(preset)
-    return replace(config, env=replace(config.env, observation="active"), refresh_every=int(NEEDED / REFRESHES_PER_SECOND))  # type: ignore[call-arg]
+    return replace(config, env=replace(config.env, observation="active"), refresh_every=int(NEEDED / REFRESHES_PER_SECOND))  # type: ignore[arg-type]
 
 
 def record(config: DeepConfig, num_envs: int, windows: int = RECORDED) -> list[Window]:
