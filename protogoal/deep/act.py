@@ -209,14 +209,16 @@ class Actor:
         } | {name: getattr(self, name).copy() for name in self._ARRAYS}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take back what `state_dict` gave; where the environments could not be saved, their episodes start afresh."""
+        """Take back what `state_dict` gave; where the environments cannot go on from there, all episodes start afresh."""
         self.rng.bit_generator.state = state["rng"]
+        self.builder.load_state_dict(state["builder"])
         self.was_restored = state["env"] is not None
+        if self.was_restored:
+            self.observation, self.active = _own(self.env.set_state(state["env"]))
+            self.was_restored = self.builder.stands_at(self.observation)
         if not self.was_restored:
             self._restart()
             return
-        self.observation, self.active = _own(self.env.set_state(state["env"]))
-        self.builder.load_state_dict(state["builder"])
         self.core = torch.from_numpy(np.array(state["core"]))
         for name in self._ARRAYS:
             setattr(self, name, np.array(state[name]))

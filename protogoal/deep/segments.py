@@ -156,6 +156,10 @@ class SegmentBuilder:
         n = core.shape[0]
         self._write_state(0, observation, np.ones(n, bool), np.zeros(n, np.int16), np.zeros(n, np.float32), core)
 
+    def stands_at(self, observation: Observation) -> bool:
+        """Whether these are the states that the next step would start from: an environment need not repeat itself."""
+        return all(np.array_equal(self._states[f"observation.{name}"][self._t], seen) for name, seen in observation.items())
+
     def _write_state(
         self, t: int, observation: Observation, is_first: Array, action: Array, reward: Array, core: Array
     ) -> None:

@@ -157,7 +157,7 @@ class LocalSession:
         self._next_refresh, self._next_evaluation = int(state["next_refresh"]), int(state["next_evaluation"])
         self.log.load_state_dict(state["log"])
         if not self.agent.actor.was_restored:
-            self._event("the environments cannot be saved: all episodes begin afresh")
+            self._event("the environments could not be restored: all episodes begin afresh")
 
 
 def play_episodes(

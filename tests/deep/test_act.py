@@ -112,6 +112,17 @@ class Right(torch.nn.Module):
         return torch.tensor([0.0, 1.0]).expand(len(z), members.shape[1], 2)
 
 
+def test_environments_that_do_not_repeat_themselves_begin_afresh():
+    first, other = make_actor(Corridor(length=9)), make_actor(Corridor(length=9))
+    first.collect(goal_set([3]))
+    state = first.state_dict()
+    state["env"]["cell"] = (state["env"]["cell"] + 1) % 9
+    other.load_state_dict(state)
+    assert not other.was_restored
+    assert other.is_first.all()
+    assert (other.env.cell == 0).all()
+
+
 def test_the_evaluator_counts_each_environments_first_episodes():
     result = evaluate(Right(), Corridor(length=6, num_envs=4), 10, 0.0, np.random.default_rng(0))
     assert (result.episodes, result.successes, result.mean_return, result.mean_length) == (10, 10, 1.0, 5.0)

@@ -116,7 +116,7 @@ def test_environments_that_cannot_be_saved_begin_afresh_and_say_so(tmp_path):
         store.flush()
     with sqlite3.connect(tmp_path / "run.db") as database:
         events = [text for (text,) in database.execute("SELECT text FROM events")]
-    assert events == ["the environments cannot be saved: all episodes begin afresh"]
+    assert events == ["the environments could not be restored: all episodes begin afresh"]
 
 
 def test_minihack_repeats_the_episodes_it_was_in(tmp_path):
