@@ -44,10 +44,11 @@ def on_files(files, config):
 
 
 def on_page_markdown(markdown, page, config, files):
-    """Links to and from files outside docs/, as they have to be here; a page that is not part of the site is named, not linked."""
+    """Links to and from files outside docs/, turned; a page that is not part of the site is named, not linked."""
     uri = page.file.src_uri
     if uri != "PAPER.md" and not uri.startswith("results/"):
-        return re.sub(r"\]\(\.\./((?:PAPER\.md|results/)[^)\s]*)\)", lambda m: f"]({m[1].replace('README.md', 'index.md')})", markdown)
+        outside = r"\]\(\.\./((?:PAPER\.md|results/)[^)\s]*)\)"
+        return re.sub(outside, lambda m: f"]({m[1].replace('README.md', 'index.md')})", markdown)
 
     def turned(match):
         words, target = match.groups()
