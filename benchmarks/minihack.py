@@ -1,6 +1,6 @@
 """MiniHack's river: steps a second of one game and of a batch, against MiniHack's own environment and AsyncVectorEnv.
 
-`protogoal bench minihack` calls `run`. Random policy everywhere. `python -P benchmarks/minihack.py EPISODES FILE.csv`
+`protogoal bench minihack` calls `run`. Random policy everywhere. `python -m benchmarks.minihack EPISODES FILE.csv`
 plays whole episodes of the six scenarios at random and writes how many were won, and the words that were read (-P keeps
 this file from standing in the way of the package it is named after).
 """

@@ -32,8 +32,8 @@ def run(quick: bool = False) -> list[dict[str, Any]]:
     path = os.pathsep.join([str(ROOT), str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, **dict.fromkeys(THREADS, "1"), "PYTHONPATH": path}
     for part in ("estimators", "refresh", "growth"):
-        command = [sys.executable, "-P", str(Path(__file__)), part, *(["quick"] if quick else [])]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        command = [sys.executable, "-m", "benchmarks.pge", part, *(["quick"] if quick else [])]
+        done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
         if done.returncode:
             raise RuntimeError(f"{part}: {done.stderr.strip().splitlines()[-1:]}")
         rows += json.loads(done.stdout.splitlines()[-1])

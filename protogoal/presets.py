@@ -44,6 +44,7 @@ _LEARNER = LearnerSettings(
 )
 _BABA = DeepConfig(
     env=BabaSettings(max_steps=200),
+    # DEVIATION(D22): no recurrent core; Baba is fully observed, MiniHack is not
     network=NetworkSettings(hidden=256, layers=2, rank=128),
     actor=ActorSettings(num_envs=128, epsilon_exponent=1.0, max_pursuit_steps=40),
     # 1/n instead of 1/√n: the first rewards are then learned from often enough before they leave replay (small: solved after

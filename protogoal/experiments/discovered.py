@@ -67,7 +67,7 @@ def _plot_kinds(axes: Any, rows: Sequence[Mapping[str, str]], kinds: Sequence[st
     axes.set(ylabel="goals mastered so far", xlim=(0, None))
     axes.set_yscale("log")
     axes.grid(alpha=0.25)
-    axes.legend(frameon=False)
+    axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
 def _plot_words(axes: Any, rows: Sequence[Mapping[str, str]]) -> None:
