@@ -78,7 +78,7 @@ _ALL = [
     baba("baba-small", "small", 1_500_000),
     baba("baba-paper", "paper", 10_000_000),
     agent57(50_000),
-    narrow_river(500_000),
+    narrow_river(300_000),
     wide_river(3_000_000),
     ablation("p-task", "How often to follow the task", "with p_task = 0 the evaluator never wins; 0.1 was best.",
              [(f"p_task = {p}", {"pge.p_task": p}) for p in (0.0, 0.05, 0.1, 0.25, 0.5)]),
