@@ -47,6 +47,9 @@ def redraw(results: Path) -> list[str]:
     found = [name for name in EXPERIMENTS if any((results / name).rglob("*.csv"))]
     if not found:
         raise ValueError(f"no results to draw under {results}; expected folders named {', '.join(EXPERIMENTS)}")
+    import matplotlib
+
     for name in found:
-        experiment(name).plot(results / name)
+        with matplotlib.rc_context():  # a style that one sets is not the next one's
+            experiment(name).plot(results / name)
     return found
