@@ -82,7 +82,7 @@ STREET = dataclasses.replace(
 
 def vocabulary_of(state):
     """The words of a saved run; all of its replay must have been read with them."""
-    words = state["agent"]["evaluator"]["space"]["vocabulary"]
+    words = saved_spaces(state)[0]["vocabulary"]
     replay = state["agent"]["replay"]
     size, arrays = int(replay["size"]), replay["arrays"]
     place, active = arrays["observation.place"][:size, 1:, 0], arrays["active"][:size, :, 0]
@@ -284,20 +284,23 @@ def test_all_readers_of_a_vocabulary_give_a_word_the_same_bit(small_ray):
     ray.kill(words)
 
 
-def test_a_bit_that_got_two_meanings_ends_the_run(small_ray):
-    before, after = (crew.start_role(Words, [["you"]], [5], cpus=0.1) for _ in range(2))
-    one, two = BagOfWords(5), BagOfWords(5)
-    share_words(one, Line("words", before))
-    one.read("you push")
-    share_words(two, Line("words", after))  # which had not heard of "push"
-    two.read("you fall")
-    share_words(one, Line("words", after))
-    assert list(one.vocabulary) == ["you", "fall"]  # whoever begins takes over what is agreed
-    one.vocabulary = {"you": 0, "push": 1}
-    with pytest.raises(ValueError, match="the same bit"):
-        one.read("the water")
-    for actor in (before, after):
-        ray.kill(actor)
+def test_no_reader_hears_of_a_word_before_the_desk(small_ray):
+    words = crew.start_role(Words, [["you"]], [5], True, cpus=0.1)
+    answer = words.agree.remote(0, ["fall"])
+    while "fall" not in ray.get(words.state.remote())[0]:
+        time.sleep(0.05)
+    assert ray.wait([answer], timeout=1.0)[0] == []
+    version, copy = ray.get(words.watch.remote(-1, 1.0))
+    assert copy == [["you", "fall"]]
+    assert ray.wait([answer], timeout=1.0)[0] == []  # it is on its way to the desk
+    again = words.watch.remote(version, 60.0)
+    assert ray.get(answer) == ["you", "fall"]
+    more = words.agree.remote(0, ["push"])
+    version, copy = ray.get(again)
+    assert copy == [["you", "fall", "push"]]
+    assert ray.get(words.watch.remote(version, 0.1)) == (version, copy)  # no news
+    assert ray.get(more) == copy[0]
+    ray.kill(words)
 
 
 def test_the_evaluator_reads_with_the_words_of_all(small_ray):
@@ -322,14 +325,17 @@ def street(small_ray):
     session = RaySession(STREET)
     training = session.train(Silent())
 
-    def go_on(steps, folder):
-        end, deadline = session.step + steps, time.monotonic() + PATIENCE
-        while session.step < end:
+    def until(step):
+        deadline = time.monotonic() + PATIENCE
+        while session.step < step:
             next(training)
             assert time.monotonic() < deadline, "nothing happened"
+
+    def go_on(steps, folder):
+        until(session.step + steps)
         return saved(session.state_dict(), folder)
 
-    yield SimpleNamespace(session=session, go_on=go_on)
+    yield SimpleNamespace(session=session, until=until, go_on=go_on)
     session.close()
 
 
@@ -347,7 +353,7 @@ def saved(state, folder):
 def test_a_run_that_is_loaded_goes_on_with_its_vocabulary_on_either_engine(street, tmp_path):
     state = street.go_on(400, tmp_path)
     words = vocabulary_of(state)
-    assert state["agent"]["space"]["vocabulary"] == words
+    assert state["agent"]["evaluator"]["space"]["vocabulary"] == words
     local = LocalSession(STREET)
     local.load_state_dict(state)
     assert list(local.space.vocabulary)[: len(words)] == words
@@ -373,8 +379,9 @@ def test_a_run_that_is_loaded_goes_on_with_its_vocabulary_on_either_engine(stree
 
 def test_the_process_of_the_vocabulary_is_replaced_and_nothing_is_lost(street, tmp_path):
     session, member = street.session, street.session.vocabulary.member
-    words = list(vocabulary_of(street.go_on(40, tmp_path)))
+    words = vocabulary_of(street.go_on(40, tmp_path))
     life = member.life
+    street.until(session.step + 40)  # while words are read
     os.kill(member.whereabouts["pid"], signal.SIGKILL)
     state = street.go_on(600, tmp_path)
     assert member.life > life
@@ -397,7 +404,7 @@ def test_a_single_worker_with_another_number_of_environments_leaves_a_checkpoint
         assert local.env.num_envs == 4
         local.load_state_dict(state)
         assert not local.agent.actor.was_restored
-        assert state["agent"]["space"]["vocabulary"] == session.vocabulary.words[0]
+        assert state["agent"]["space"]["vocabulary"] == vocabulary_of(state) != []
         session.office._events.clear()
         session.load_state_dict(state)
         assert not session.office._events  # its own episodes go on

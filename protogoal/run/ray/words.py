@@ -1,9 +1,9 @@
 """One vocabulary for all who read: a word must have the same bit wherever it is read.
 
 A word that a reader has never seen is agreed upon here before it gets a bit, which happens a few hundred times a run.
-`Vocabulary`, the desk, has a copy, and hears of each new word. If the process dies, a new one starts from the copy, under a
-name by which the readers find it; those that ask meanwhile wait. A word that the desk had not heard of yet comes back with
-its reader. Should another word have got its bit by then, the run ends: a bit with two meanings would spoil all of replay.
+`Vocabulary`, the desk, has a copy, and hears of each new word before any reader does: a bit with two meanings would spoil
+all of replay. If the process dies, a new one starts from the copy, under a name by which the readers find it; those that
+ask meanwhile wait.
 """
 
 from __future__ import annotations
@@ -29,30 +29,36 @@ REDIAL_SECONDS = 0.2
 
 
 class Words(Role):
-    """The vocabularies of a proto-goal space, in the order in which its bags of words stand."""
+    """The vocabularies of a proto-goal space, in the order in which its bags of words stand.
 
-    def __init__(self, vocabularies: Sequence[Sequence[str]], capacities: Sequence[int]):
-        self._capacities = list(capacities)
-        self._version = 0
-        self._changed = asyncio.Event()
+    Where it `is_watched`, nothing is answered that the one who watches has not got.
+    """
+
+    def __init__(self, vocabularies: Sequence[Sequence[str]], capacities: Sequence[int], is_watched: bool = False):
+        self._capacities, self._is_watched = list(capacities), is_watched
+        self._version, self._seen = 0, -1  # as it is, and as the one who watches has it
+        self._changed, self._watched = asyncio.Event(), asyncio.Event()
         self.load(vocabularies)
 
-    def agree(self, bag: int, known: Sequence[str], new: Sequence[str]) -> list[str]:
-        """The whole vocabulary of one bag, with these words in it as far as there is room; `known` have their bits already."""
+    async def agree(self, bag: int, new: Sequence[str]) -> list[str]:
+        """The whole vocabulary of one bag, with these words in it as far as there is room."""
         words = self._words[bag]
-        if any(mine != yours for mine, yours in zip(words, known, strict=False)):
-            raise ValueError("two words have got the same bit since the process that keeps the vocabulary died; "
-                             "the run can be resumed from its last checkpoint")
         size = len(words)
-        for word in (*known, *new):
+        for word in new:
             if len(words) < self._capacities[bag]:
                 words.setdefault(word)
         if len(words) > size:
             self._tell()
-        return list(words)
+        answer, version = list(words), self._version
+        while self._is_watched and self._seen < version:
+            await self._watched.wait()
+        return answer
 
     async def watch(self, version: int, seconds: float) -> tuple[int, list[list[str]]]:
-        """Answers when the vocabularies differ from that version, or after some seconds: which they are now."""
+        """From one who has that version: answers when there is another, or after some seconds, with what there is now."""
+        self._seen = version
+        self._watched.set()
+        self._watched = asyncio.Event()
         if version == self._version:
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self._changed.wait(), seconds)
@@ -78,11 +84,11 @@ class Line:
     def __init__(self, name: str, handle: Any):
         self.name, self.handle = name, handle
 
-    def agree(self, bag: int, known: Sequence[str], new: Sequence[str]) -> list[str]:
+    def agree(self, bag: int, new: Sequence[str]) -> list[str]:
         """`Words.agree`; waits for a new process if the old one has died. The session ends a wait that is too long."""
         while True:
             try:
-                answer: list[str] = ray.get(self.handle.agree.remote(bag, known, new))
+                answer: list[str] = ray.get(self.handle.agree.remote(bag, new))
                 return answer
             except RayActorError:
                 time.sleep(REDIAL_SECONDS)
@@ -109,7 +115,7 @@ class Vocabulary:
         self._watch()
 
     def _start(self, life: int) -> Any:
-        return start_role(Words, self.words, self._capacities, cpus=0, name=f"{self._name}-{life:06d}")
+        return start_role(Words, self.words, self._capacities, True, cpus=0, name=f"{self._name}-{life:06d}")
 
     def _watch(self) -> None:
         seconds = min(WATCH_SECONDS, self.office.crew.answer_seconds / 4)
@@ -153,18 +159,14 @@ def share_words(space: ProtoGoalSpace, line: Line | None) -> None:
     if line is None:
         return
     for i, bag in enumerate(bags(space)):
-        bag.agree = partial(_ask, line, i, bag)
+        bag.agree = partial(line.agree, i)
     take_words(space, line)
 
 
 def take_words(space: ProtoGoalSpace, line: Line | None) -> None:
     """Brings the vocabularies up to date; what a space knew before counts for nothing."""
     if line is not None:
-        set_words(space, [line.agree(i, [], []) for i in range(len(bags(space)))])
-
-
-def _ask(line: Line, i: int, bag: BagOfWords, new: list[str]) -> list[str]:
-    return line.agree(i, list(bag.vocabulary), new)
+        set_words(space, [line.agree(i, []) for i in range(len(bags(space)))])
 
 
 def saved_words(space: ProtoGoalSpace, states: Sequence[Mapping[str, Any]]) -> list[list[str]]:
