@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from protogoal.deep.segments import Segments, bit_dtype
+from protogoal.deep.segments import PER_SEGMENT, Segments, bit_dtype
 from protogoal.deep.settings import ReplaySettings
 from protogoal.envs.vector import ArraySpec, dense_bits
 from protogoal.goals.values import TransitionBatch
@@ -57,13 +57,11 @@ class Replay:
         """Stores N segments; the oldest make room."""
         rarest = self._count(segments)
         if segments.size > self.capacity:
-            segments = segments.map(
-                lambda name, array: array[-self.capacity :] if _per_segment(name) else array[:, -self.capacity :]
-            )
+            segments = segments.part(slice(-self.capacity, None))
             rarest = rarest[-self.capacity :]
         places = (self._next + np.arange(segments.size)) % self.capacity
         for name, array in segments.arrays().items():
-            rows = array if _per_segment(name) else np.moveaxis(array, 1, 0)  # [N, T, …]
+            rows = array if name in PER_SEGMENT else np.moveaxis(array, 1, 0)  # [N, T, …]
             self._arrays[name][places] = _pack(rows) if self._is_packed(name) else rows
         self._rarest[places] = rarest
         self._next = int((self._next + segments.size) % self.capacity)
@@ -115,7 +113,7 @@ class Replay:
             rows = stored[places]
             if self._is_packed(name):
                 rows = _unpack(rows, self.spec[name.removeprefix("observation.")].shape)
-            arrays[name] = rows if _per_segment(name) else np.moveaxis(rows, 0, 1)
+            arrays[name] = rows if name in PER_SEGMENT else np.moveaxis(rows, 0, 1)
         return Segments.from_arrays(arrays)
 
     def sample_transitions(self, n: int, rng: np.random.Generator) -> TransitionBatch:
@@ -218,10 +216,6 @@ def replay_bytes(
     stored = layout(observation_spec, num_bits, max_active, core_shape, settings).values()
     segment = sum(int(np.prod(shape)) * dtype.itemsize for shape, dtype in stored)
     return settings.capacity // settings.trace_length * (segment + 4) + 8 * (num_bits + 2)
-
-
-def _per_segment(name: str) -> bool:
-    return name in ("previous_action", "previous_reward", "core")
 
 
 def _pack(planes: Array) -> NDArray[np.uint8]:

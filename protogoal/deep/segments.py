@@ -201,7 +201,7 @@ class SegmentBuilder:
 
     def _emit(self) -> Segments:
         arrays = {name: array.copy() for name, array in (self._states | self._transitions).items()}
-        for name in ("previous_action", "previous_reward", "core"):
+        for name in PER_SEGMENT:
             arrays[name] = arrays[name][0]
         return Segments.from_arrays(arrays)
 
