@@ -80,6 +80,8 @@ class R2D2:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take back what `state_dict` gave."""
+        if "space" in state:  # words that several processes have agreed on; before the actor reads with them
+            self.space.load_state_dict(state["space"])
         self.learner.load_state_dict(state["learner"])
         weights_from_arrays(self.acting_network, state["acting_network"])
         self.replay.load_state_dict(state["replay"])

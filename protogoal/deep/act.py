@@ -130,11 +130,6 @@ class Actor:
     def _episodes_ended(self, rows: NDArray[np.int64]) -> None:
         """Told of the environments whose episode ended, while `episode_return` still has its return."""
 
-    @property
-    def task_policy(self) -> int | None:
-        """Which of several policies is to be played for the task; None where there is but one."""
-        return None
-
     def _read(self) -> tuple[Tensor, Tensor]:
         """Features z [N, H] of where the environments stand, and the core's state after reading them."""
         return read_states(
@@ -211,9 +206,9 @@ class Actor:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take back what `state_dict` gave; where the environments cannot go on from there, all episodes start afresh."""
         self.rng.bit_generator.state = state["rng"]
-        self.builder.load_state_dict(state["builder"])
         self.was_restored = state["env"] is not None
         if self.was_restored:
+            self.builder.load_state_dict(state["builder"])
             self.observation, self.active = _own(self.env.set_state(state["env"]))
             self.was_restored = self.builder.stands_at(self.observation)
         if not self.was_restored:

@@ -405,6 +405,7 @@ def test_a_single_worker_with_another_number_of_environments_leaves_a_checkpoint
         local.load_state_dict(state)
         assert not local.agent.actor.was_restored
         assert state["agent"]["space"]["vocabulary"] == vocabulary_of(state) != []
+        assert list(local.space.vocabulary)[: len(vocabulary_of(state))] == vocabulary_of(state)
         session.office._events.clear()
         session.load_state_dict(state)
         assert not session.office._events  # its own episodes go on

@@ -46,10 +46,6 @@ class Agent57Actor(Actor):
     def _episodes_ended(self, rows: NDArray[np.int64]) -> None:
         self.bandit.update(rows, self.goal[rows], self.episode_return[rows])
 
-    @property
-    def task_policy(self) -> int | None:
-        return int(self.bandit.greedy_arm())
-
     def state_dict(self) -> dict[str, Any]:
         return super().state_dict() | {"bandit": self.bandit.state_dict()}
 
