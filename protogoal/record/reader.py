@@ -8,13 +8,26 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from protogoal.record.connection import check_schema, open_to_read
 
 Parameters = Sequence[Any] | dict[str, Any]
+Answer = TypeVar("Answer")
+PAUSES = (0.02, 0.1)  # seconds
+
+
+def _patiently(ask: Callable[[], Answer]) -> Answer:
+    """An answer that the writer stands in the way of for a moment is asked for again, a few times."""
+    for pause in PAUSES:
+        try:
+            return ask()
+        except sqlite3.OperationalError:
+            time.sleep(pause)
+    return ask()
 
 
 class StoreReader:
@@ -27,7 +40,7 @@ class StoreReader:
         if not self.path.is_file():
             raise ValueError(f"{self.path} does not exist: not a run directory, or nothing was recorded yet")
         try:
-            self._connection = open_to_read(self.path)
+            self._connection = _patiently(lambda: open_to_read(self.path))
         except (sqlite3.DatabaseError, OSError) as error:
             raise ValueError(f"{self.path} is not a run's store, or is damaged ({error})") from None
         try:
@@ -47,7 +60,7 @@ class StoreReader:
 
     def _ask(self, sql: str, parameters: Parameters) -> tuple[list[str], list[tuple[Any, ...]]]:
         try:
-            cursor = self._connection.execute(sql, parameters)
+            cursor = _patiently(lambda: self._connection.execute(sql, parameters))
             return [column[0] for column in cursor.description], cursor.fetchall()
         except sqlite3.DatabaseError as error:
             raise ValueError(f"{self.path} cannot be read, it may be damaged ({error})") from None
