@@ -31,7 +31,7 @@ test: check                            ## lint, types and the whole test suite
 	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 	  { apt-get -qq update && apt-get -qq install -y chromium; } >/dev/null 2>&1; } || \
 	  echo "chromium is not installed and cannot be here: the page tests will be skipped"
-	$(BIN)/pytest -n 2 --dist loadgroup
+	$(BIN)/pytest -n 2 --dist loadfile
 
 learning: $(VENV)/.all                 ## two-armed learning tests
 	$(BIN)/pytest -m learning
