@@ -1,7 +1,7 @@
 """Puts tests/ on the path, so that slow versions are imported as `reference.…`; and lets Ctrl-C work in what tests start.
 
-`make test` uses two processes (pytest-xdist), each file in one of them: tests of a file may share a fixture that changes. Those that
-start Ray come first, as they take longest.
+`make test` uses two processes (pytest-xdist), each file in one of them: tests of a file may share a fixture that changes. Those
+that start Ray come first, as they take longest.
 """
 
 import signal
