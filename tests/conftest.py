@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 # where the shell made Ctrl-C ignored, as for jobs in the background, the processes that tests start would ignore it too
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-ON_RAY = ("test_ray_limits", "test_ray_engine", "test_scaling_experiment")  # the first begins without any Ray
+ON_RAY = ("test_ray_limits", "test_ray_engine", "test_ray_vocabulary", "test_scaling_experiment")  # the first begins without Ray
 
 
 def pytest_collection_modifyitems(items):

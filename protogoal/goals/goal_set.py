@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from protogoal.goals.desirability import novelty
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -67,6 +69,5 @@ def make_goal_set(
     bucket = timescale_buckets(timescale, num_buckets)
     order = np.argsort(bucket, kind="stable")
     longest = max(1, int((members >= 0).sum(1).max(initial=1)))
-    novelty = 1.0 / np.sqrt(np.maximum(count, 1))
-    return GoalSet(version, ids[order], novelty[order], timescale[order], bucket[order], members[order][:, :longest].copy(),
+    return GoalSet(version, ids[order], novelty(count[order]), timescale[order], bucket[order], members[order][:, :longest].copy(),
                    strategy, np.empty(0) if weight is None else weight[order])

@@ -36,6 +36,15 @@ TINY_AGENT57 = dataclasses.replace(
                             meta_episode_length=3, bandit_window=6, episodic_memory_reward_scale=0.1),
 )
 
+FEW_CPUS = {f"{role}_cpus": 0.1 for role in ("worker", "learner", "shard", "pge", "evaluator")}  # so that many fit on a small Ray
+
+
+class Silent:
+    """A store that keeps nothing."""
+
+    def __getattr__(self, name):
+        return lambda *_, **__: None
+
 
 def differences(a, b, place=""):
     """Where two states differ; empty where they are equal to the bit."""

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from reference.tiny_deep import TINY, TINY_AGENT57, differences
+from reference.tiny_deep import TINY, TINY_AGENT57, Silent, differences
 
 ray = pytest.importorskip("ray")
 
@@ -52,13 +52,6 @@ def run(session, store, until=None):
         if until is not None and until():
             return
         assert time.monotonic() < deadline, "nothing happened"
-
-
-class Silent:
-    """A store that keeps nothing."""
-
-    def __getattr__(self, name):
-        return lambda *_, **__: None
 
 
 def saved(state):

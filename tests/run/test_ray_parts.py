@@ -1,0 +1,138 @@
+"""Parts of the Ray engine that need no cluster: shares, states taken apart and joined, pacing, settings."""
+
+import dataclasses
+from collections import Counter
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from reference.tiny_deep import TINY, TINY_AGENT57, differences
+
+ray = pytest.importorskip("ray")
+
+from protogoal.agents.agent57.bandit import best_arm  # noqa: E402
+from protogoal.config import RaySettings  # noqa: E402
+from protogoal.run import training  # noqa: E402
+from protogoal.run.local import LocalSession  # noqa: E402
+from protogoal.run.ray import cluster  # noqa: E402
+from protogoal.run.ray.evaluator import Evaluating  # noqa: E402
+from protogoal.run.ray.pacing import Pacing  # noqa: E402
+from protogoal.run.ray.published import Published  # noqa: E402
+from protogoal.run.ray.shard import shares  # noqa: E402
+from protogoal.run.ray.state import merge_replays, split_replay, without_episodes  # noqa: E402
+from protogoal.run.ray.worker import Acting, Worker  # noqa: E402
+
+
+@given(st.integers(0, 500), st.dictionaries(st.integers(0, 6), st.integers(0, 10_000), max_size=7))
+def test_a_batch_is_divided_among_shards_in_proportion(total, sizes):
+    parts = shares(total, sizes)
+    whole = sum(sizes.values())
+    assert sum(parts.values()) == (total if whole else 0)
+    assert all(abs(parts.get(shard, 0) - total * size / whole) < 1 for shard, size in sizes.items() if whole)
+
+
+def replay_state(size, following, seed):
+    rng = np.random.default_rng(seed)
+    return {"arrays": {"action": rng.integers(9, size=(size, 3))}, "rarest": rng.integers(5, size=size),
+            "turned_on": rng.integers(9, size=6), "next": following, "size": size, "added": size + 4}
+
+
+def test_replay_divided_and_merged_again_is_the_same():
+    state = replay_state(8, 0, seed=1)
+    again = merge_replays(split_replay(state, shards=2, capacity=4))
+    assert differences(again | {"next": 0}, state) == []
+
+
+def test_replay_is_merged_by_age_and_the_newest_are_kept():
+    old_first = [replay_state(4, 2, seed=1), replay_state(4, 0, seed=2)]
+    merged = merge_replays(old_first)
+    first, second = (state["arrays"]["action"] for state in old_first)
+    by_age = [first[2], second[0], first[3], second[1], first[0], second[2], first[1], second[3]]
+    assert (merged["arrays"]["action"] == np.stack(by_age)).all()
+    newest = split_replay(merged, shards=1, capacity=3)[0]
+    assert (newest["arrays"]["action"] == np.stack(by_age[-3:])).all()
+    assert (merged["turned_on"] == old_first[0]["turned_on"] + old_first[1]["turned_on"]).all()
+
+
+def test_what_agent57_knows_of_its_policies_goes_from_several_workers_to_the_local_engine():
+    workers = [Worker(dataclasses.replace(TINY_AGENT57, ray=RaySettings(workers=2)), index, 2) for index in range(2)]
+    for worker in workers:
+        worker.collect(Published(), Published(), True, 8)
+    states = [worker.state() for worker in workers]
+    local = LocalSession(TINY_AGENT57).agent.actor
+    local.load_state_dict(without_episodes(states))
+    assert not local.was_restored
+    pulls = np.concatenate([state["bandit"]["pulls"] for state in states])
+    assert pulls.sum() > 0
+    assert (local.bandit.pulls == pulls).all()
+    assert local.bandit.greedy_arm() == best_arm(*sum(worker.actor.bandit.arm_sums() for worker in workers))
+    local.load_state_dict(without_episodes(states[:1]))  # of another number of environments: it learns them anew
+    assert (local.bandit.pulls == pulls).all()
+
+
+def test_the_policy_for_the_task_is_the_best_over_all_workers_whoever_reported_last():
+    reports = []
+    collect = SimpleNamespace(options=lambda **_: SimpleNamespace(remote=lambda *_: (None, None, None)))
+    crew = SimpleNamespace(add=lambda *_: SimpleNamespace(is_gone=False, handle=SimpleNamespace(collect=collect)),
+                           call=lambda member, what, answer, done, lost: reports.append(done))
+    config = dataclasses.replace(TINY_AGENT57, ray=RaySettings(workers=2))
+    acting = Acting(SimpleNamespace(config=config, crew=crew, pacing=Pacing(config)), None)
+    for worker in (0, 1, 0):
+        acting.ask(worker, Published(), Published())
+    for done, arms in zip(reports, ([[10, 10], [4, 5]], [[2, 2], [2, 1]], [[10, 10], [1, 5]]), strict=True):
+        assert acting.task_policy is None or done is reports[2]
+        done(SimpleNamespace(arms=np.array(arms, float)))
+    assert acting.task_policy == 1  # (1 + 2)/12 and (5 + 1)/12, though worker 1 alone prefers the first
+    acting.members[0].is_gone = True
+    assert acting.task_policy == 0
+
+
+def test_evaluations_that_the_evaluator_cannot_play_in_time_are_left_out_and_counted():
+    said = []
+    crew = SimpleNamespace(add=lambda *_: SimpleNamespace(is_ready=False))
+    office = SimpleNamespace(config=TINY, spaces=None, crew=crew, pacing=Pacing(TINY), lost=Counter(), event=said.append)
+    evaluating = Evaluating(office)
+    for step in range(250, 1750, 250):
+        office.pacing.steps = step
+        assert evaluating.is_due()
+        evaluating.add(2, Published())
+    assert [step for step, _, _ in evaluating.queue] == [250, 500, 750, 1000]
+    assert office.lost["evaluations"] == 2
+    assert len(said) == 1
+    assert "4 evaluations behind" in said[0]
+    evaluating.queue.pop(0)
+    evaluating.add(2, Published())
+    assert len(evaluating.queue) == 4
+
+
+def test_learning_is_forgiven_what_it_could_not_learn():
+    config = dataclasses.replace(TINY, ray=RaySettings(max_lag=3))  # 40 transitions an update, 200 before the first
+    pacing = Pacing(config)
+    pacing.acted(400, transitions=400)
+    assert pacing.due(transitions=400) == 5
+    assert pacing.must_wait(transitions=400)
+    pacing.promised = 5
+    assert pacing.due(transitions=400) == 0
+    pacing.promised, pacing.updates = 0, 5
+    assert not pacing.must_wait(transitions=400)
+    assert pacing.ratio == 1.0
+    pacing.acted(100, transitions=100)  # replay was lost
+    assert pacing.due(transitions=600) == 0
+    pacing.acted(80, transitions=600)
+    assert pacing.due(transitions=600) == 2
+
+
+def test_ray_settings_are_checked():
+    for field in ("workers", "shards", "calls_ahead"):
+        with pytest.raises(ValueError, match=field):
+            RaySettings(**{field: 0})
+    assert cluster.demands(RaySettings(workers=8, worker_cpus=0.5)) == {"CPU": 8.0, "GPU": 0.0}
+
+
+def test_fields_of_the_ray_section_can_be_set_for_one_resumption():
+    config = training.with_ray(TINY, "ray", {"workers": 7, "address": "auto"})
+    assert (config.ray.workers, config.ray.address) == (7, "auto")
+    with pytest.raises(ValueError, match="--workers is for"):
+        training.with_ray(TINY, "local", {"workers": 7})
