@@ -41,7 +41,7 @@ bench: $(VENV)/.all                    ## ratios against slow references, printe
 
 figures: $(VENV)/.core                 ## redraw every figure of results/ from its committed CSV
 	$(BIN)/protogoal reproduce figures --out results
-	@test ! -d results/doorkey || $(BIN)/python examples/doorkey_comparison.py --redraw --out results/doorkey
+	@test ! -d results/keycorridor || $(BIN)/python examples/keycorridor_comparison.py --redraw --out results/keycorridor
 
 docs: $(VENV)/.all                     ## the documentation site, into site/
 	$(BIN)/mkdocs build --strict

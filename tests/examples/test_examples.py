@@ -31,15 +31,15 @@ def test_the_stable_baselines_example_runs():
 
 def test_the_tutorials_file_shows_its_proto_goals():
     pytest.importorskip("minigrid")
-    words = run("minigrid_doorkey.py")
-    assert "269 proto-goals" in words
+    words = run("minigrid_keycorridor.py")
+    assert "171 proto-goals" in words
     assert "carrying nothing" in words
 
 
 def test_agents_are_compared_on_an_environment_of_ones_own(tmp_path):
     pytest.importorskip("minigrid")
-    run("doorkey_comparison.py", "--scale", "smoke", "--out", tmp_path)
+    run("keycorridor_comparison.py", "--scale", "smoke", "--out", tmp_path)
     (tmp_path / "learning.png").unlink()
-    run("doorkey_comparison.py", "--redraw", "--out", tmp_path)
+    run("keycorridor_comparison.py", "--redraw", "--out", tmp_path)
     assert {"curves.csv", "learning.png", "README.md"} <= {path.name for path in tmp_path.iterdir()}
     assert (tmp_path / "curves.csv").read_text().count("R2D2") >= 2

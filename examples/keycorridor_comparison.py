@@ -1,7 +1,7 @@
-"""MiniGrid's DoorKey with and without proto-goals at equal frames, three seeds.
+"""MiniGrid's KeyCorridor with and without proto-goals at equal frames, three seeds.
 
-`python doorkey_comparison.py --out OUT`. Stopped and started again it goes on; what is finished is skipped. OUT gets raw CSV,
-the figure and a README.
+`python keycorridor_comparison.py --out OUT`. Stopped and started again it goes on; what is finished is skipped. OUT gets raw
+CSV, the figure and a README.
 """
 
 import argparse
@@ -10,27 +10,27 @@ from pathlib import Path
 
 from protogoal.experiments.arms import Arm, Comparison, Scale
 
-DOORKEY = {"env": "minigrid_doorkey:make_env", "space": "minigrid_doorkey:proto_goals"}
+CORRIDOR = {"env": "minigrid_keycorridor:make_env", "space": "minigrid_keycorridor:proto_goals"}
 
 COMPARISON = Comparison(
-    name="doorkey",
-    title="MiniGrid DoorKey 8×8",
+    name="keycorridor",
+    title="MiniGrid KeyCorridor S3R3",
     claim="does not have this domain; what it says of its own is that goals help where rewards are sparse.",
-    arms=[Arm("proto-goal R2D2", "", DOORKEY | {"agent": "protogoal"}), Arm("R2D2", "", DOORKEY | {"agent": "r2d2"})],
-    scales={"smoke": Scale(3_000, 1), "cpu": Scale(300_000, 3)},
-    common={"threads": 1, "env.max_active": 7, "evaluation.every": 25_000},
+    arms=[Arm("proto-goal R2D2", "", CORRIDOR | {"agent": "protogoal"}), Arm("R2D2", "", CORRIDOR | {"agent": "r2d2"})],
+    scales={"smoke": Scale(3_000, 1), "cpu": Scale(250_000, 3)},
+    common={"threads": 1, "env.max_active": 8, "evaluation.every": 25_000},
     smoke={"actor.num_envs": 4, "learner.min_replay": 500, "evaluation.episodes": 2, "evaluation.final_episodes": 2},
 )
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=Path("runs/doorkey-comparison"), help="where to write (default %(default)s)")
+    parser.add_argument("--out", type=Path, default=Path("runs/keycorridor"), help="where to write (default %(default)s)")
     parser.add_argument("--scale", choices=list(COMPARISON.scales), default="cpu", help="how much of it (default %(default)s)")
     parser.add_argument("--seeds", type=int, help="number of seeds (default: the scale's own)")
     parser.add_argument("--redraw", action="store_true", help="only draw the figure again, from the CSV in OUT")
     chosen = parser.parse_args()
     out = chosen.out.resolve()
-    os.chdir(Path(__file__).parent)  # where minigrid_doorkey.py lies
+    os.chdir(Path(__file__).parent)  # where minigrid_keycorridor.py lies
     if chosen.redraw:
         COMPARISON.plot(out)
     else:
