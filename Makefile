@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 ALL    := deep,minihack,ray,inspect,sb3,minigrid,render,docs,dev
 
-.PHONY: install demo test check learning bench figures docs clean
+.PHONY: install demo test check smoke learning bench figures docs clean
 
 install: $(VENV)/.all                  ## everything, into .venv
 
@@ -32,6 +32,11 @@ test: check                            ## lint, types and the whole test suite
 	  { apt-get -qq update && apt-get -qq install -y chromium; } >/dev/null 2>&1; } || \
 	  echo "chromium is not installed and cannot be here: the page tests will be skipped"
 	$(BIN)/pytest -n 2 --dist loadfile
+
+smoke: $(VENV)/.all                    ## every experiment from end to end, at a size of seconds
+	@rm -rf runs/smoke
+	@set -e; for name in $$($(BIN)/python -c "from protogoal.experiments import EXPERIMENTS; print(*EXPERIMENTS)"); do \
+	  $(BIN)/protogoal reproduce $$name --scale smoke --seeds 1 --out runs/smoke/$$name; done
 
 learning: $(VENV)/.all                 ## two-armed learning tests
 	$(BIN)/pytest -m learning
