@@ -194,12 +194,13 @@ _OWN = replace(
     _BABA,
     env=OwnSettings(),
     actor=ActorSettings(num_envs=32, epsilon_exponent=1.0, max_pursuit_steps=50),
-    replay=ReplaySettings(capacity=300_000, novelty_share=0.5),
+    replay=ReplaySettings(capacity=300_000, novelty_share=0.5, novelty_exponent=1.0),
     agent57=_AGENT57,
     learner=replace(_LEARNER, learning_rate=5e-4, replay_ratio=8.0),  # steps cost more than in Baba, so more is learned of each
     pge=replace(
         _BABA.pge,
         controllability_threshold=0.02,
+        strategy="product",  # D21
         # worlds that differ from episode to episode need more to be judged by
         batch_size=4096,
         estimator=EstimatorSettings(whole_up_to=64, projections=128),
