@@ -77,7 +77,7 @@ _ALL = [
     baba("baba", "medium", 4_000_000),
     baba("baba-small", "small", 1_500_000),
     baba("baba-paper", "paper", 10_000_000),
-    agent57(50_000),
+    agent57(100_000),
     narrow_river(300_000),
     wide_river(3_000_000),
     ablation("p-task", "How often to follow the task", "with p_task = 0 the evaluator never wins; 0.1 was best.",
