@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -34,6 +35,33 @@ def test_the_tutorials_file_shows_its_proto_goals():
     words = run("minigrid_keycorridor.py")
     assert "171 proto-goals" in words
     assert "carrying nothing" in words
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_tutorials_view_is_what_minigrid_says(monkeypatch):
+    pytest.importorskip("minigrid")
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    import minigrid_keycorridor as corridor
+
+    env = corridor.make_env()
+    space = corridor.proto_goals(env)
+    world = env.unwrapped
+    observation, _ = env.reset(seed=3)
+    opened = set()
+    for action in np.random.default_rng(0).integers(6, size=2000):
+        observation, _, terminated, truncated, _ = env.step(action)
+        names = {space.name(i) for i in np.flatnonzero(space.bits(None, None, {k: v[None] for k, v in observation.items()})[0])}
+        column, row = world.agent_pos
+        ahead = world.grid.get(*world.front_pos)
+        assert f"before {corridor.KINDS[corridor.kind(ahead)]}" in names
+        assert {f"agent at ({row},{column})", f"looking {corridor.DIRECTIONS[world.agent_dir]}"} <= names
+        assert f"carrying {world.carrying.type if world.carrying else 'nothing'}" in names
+        assert ("key in no cell" in names) == ("carrying key" in names)
+        assert (env.observation_space["seen"].nvec > observation["seen"]).all()
+        opened |= {name for name in names if "doors open" in name}
+        if terminated or truncated:
+            env.reset()
+    assert len(opened) > 2
 
 
 def test_agents_are_compared_on_an_environment_of_ones_own(tmp_path):
