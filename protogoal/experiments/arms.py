@@ -39,6 +39,13 @@ class Arm:
     label: str
     preset: str
     fields: Mapping[str, Any] = field(default_factory=dict)
+    panel: str = ""
+    """The part of the figure it is drawn in, with this title; the label is then "NAME, PANEL"."""
+
+    @property
+    def name(self) -> str:
+        """What the legend of its panel says."""
+        return self.label.removesuffix(f", {self.panel}")
 
 
 @dataclass(frozen=True)
@@ -280,33 +287,42 @@ def plot(comparison: Comparison, out: Path) -> None:
     import matplotlib.pyplot as plt
 
     curves = success_curves(read_csv(out / "curves.csv"))
-    figure, axes = plt.subplots(figsize=(7, 4.2), constrained_layout=True)
-    last = max((points[-1, 0] for of in curves.values() for points in of.values()), default=1.0)
-    for colour, arm in zip(COLOURS * 3, comparison.arms, strict=False):
-        if arm.label not in curves:
-            continue
-        of = curves[arm.label]
-        end = min(points[-1, 0] for points in of.values())  # a mean needs every seed
-        grid = np.linspace(0, last, 200)
-        grid = np.append(grid[grid < end], end)
-        values = on_grid(of, grid)
-        low, high = bootstrap(values)
-        label = f"{arm.label}  ({len(of)} seed{'s' * (len(of) > 1)})"
-        axes.plot(grid / 1e6, values.mean(0), color=colour, linewidth=2.2, label=label)
-        axes.fill_between(grid / 1e6, low, high, color=colour, alpha=0.15, linewidth=0)
-        for points in of.values():
-            axes.plot(points[:, 0] / 1e6, points[:, 1], color=colour, linewidth=0.7, alpha=0.5)
-    axes.set(xlabel="environment steps (millions)", ylabel="success of the evaluator", ylim=(-0.03, 1.03), title=comparison.title)
-    axes.grid(alpha=0.25)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False)
+    panels = list(dict.fromkeys(arm.panel for arm in comparison.arms if arm.label in curves))
+    size = (7, 4.2) if len(panels) == 1 else (2.7 * len(panels) + 0.6, 3.4)
+    figure, axes = plt.subplots(1, len(panels), figsize=size, sharey=True, squeeze=False, constrained_layout=True)
+    for k, (axis, panel) in enumerate(zip(axes[0], panels, strict=True)):
+        arms = [arm for arm in comparison.arms if arm.panel == panel and arm.label in curves]
+        for colour, arm in zip(COLOURS * 3, arms, strict=False):
+            _draw(axis, curves[arm.label], colour, arm.name)
+        axis.set(ylim=(-0.03, 1.03), title=panel or comparison.title, xlabel="environment steps (millions)")
+        axis.grid(alpha=0.25)
+        axis.spines[["top", "right"]].set_visible(False)
+        if k == 0:
+            axis.set_ylabel("success of the evaluator")
+            axis.legend(frameon=False)
+    if len(panels) > 1:
+        figure.suptitle(comparison.title)
     temporary = out / ".learning.png"
     figure.savefig(temporary, dpi=150, format="png")
     plt.close(figure)
     temporary.replace(out / "learning.png")
     if (out / "goals.csv").exists():
-        title = f"{comparison.title}: goals discovered"
+        title = f"{comparison.title}: goals discovered" + f", {comparison.arms[0].panel}" * bool(comparison.arms[0].panel)
         discovered.plot(read_csv(out / "goals.csv"), COLOURS, title, out / "goals.png")
+
+
+def _draw(axis: Any, seeds: Mapping[int, np.ndarray], colour: str, name: str) -> None:
+    """One arm: its mean as far as every seed went, the interval, and the seeds themselves."""
+    start = max(points[0, 0] for points in seeds.values())
+    end = min(points[-1, 0] for points in seeds.values())
+    grid = np.unique(np.concatenate([points[:, 0] for points in seeds.values()]))
+    grid = grid[(grid >= start) & (grid <= end)]
+    values = np.stack([np.interp(grid, points[:, 0], points[:, 1]) for points in seeds.values()])
+    low, high = bootstrap(values)
+    axis.plot(grid / 1e6, values.mean(0), color=colour, linewidth=2.2, label=f"{name}  ({len(seeds)} seed{'s' * (len(seeds) > 1)})")
+    axis.fill_between(grid / 1e6, low, high, color=colour, alpha=0.15, linewidth=0)
+    for points in seeds.values():
+        axis.plot(points[:, 0] / 1e6, points[:, 1], color=colour, linewidth=0.7, alpha=0.5)
 
 
 def summary(comparison: Comparison, out: Path, share: float = 0.1) -> list[dict[str, Any]]:

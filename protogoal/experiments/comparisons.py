@@ -45,8 +45,9 @@ def agent57(steps: int) -> Comparison:
 
 def narrow_river(steps: int) -> Comparison:
     """Both agents with 0 to 4 monsters."""
-    arms = [Arm(f"{label}, {monsters} monsters", f"minihack-narrow-river-{agent}", {"env.monsters": monsters})
-            for monsters in range(5) for label, agent in (("proto-goal R2D2", "protogoal"), ("R2D2", "r2d2"))]
+    panels = {monsters: f"{monsters} monster{'s' * (monsters != 1)}" for monsters in range(5)}
+    arms = [Arm(f"{label}, {panel}", f"minihack-narrow-river-{agent}", {"env.monsters": monsters}, panel)
+            for monsters, panel in panels.items() for label, agent in (("proto-goal R2D2", "protogoal"), ("R2D2", "r2d2"))]
     return Comparison(
         "minihack-narrow-river", "MiniHack NarrowRiver, 0 to 4 monsters",
         "more monsters make the river harder, and the proto-goal agent outperforms R2D2 in each of the five settings.",
