@@ -20,6 +20,7 @@ COMPARISON = Comparison(
     scales={"smoke": Scale(3_000, 1), "cpu": Scale(250_000, 3)},
     common={"threads": 1, "env.max_active": 8, "evaluation.every": 25_000},
     smoke={"actor.num_envs": 4, "learner.min_replay": 500, "evaluation.episodes": 2, "evaluation.final_episodes": 2},
+    command="python examples/keycorridor_comparison.py",
 )
 
 if __name__ == "__main__":

@@ -31,7 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
     try:
         words = list(sys.argv[1:] if arguments is None else arguments)
-        if words[:1] == ["train"] and words[1:2] and words[1].startswith("-") and {"--env", "--space"} & set(words):
+        options = {word.partition("=")[0] for word in words}
+        if words[:1] == ["train"] and words[1:2] and words[1].startswith("-") and {"--env", "--space"} & options:
             words.insert(1, OWN)  # else the value of the first field would be read as the preset
         parsed, rest = _parser().parse_known_args(words)
         if rest and parsed.command != "train":
@@ -203,12 +204,13 @@ def _fields(preset: str, default: Any, arguments: list[str]) -> Any:
     """The preset with fields replaced from the command line; None after --help."""
     import tyro
 
+    command = "protogoal train --env … --space …" if preset == OWN else f"protogoal train {preset}"
     output = io.StringIO()
     try:
         with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
             return tyro.cli(tyro.conf.AvoidSubcommands[type(default)], default=default,  # type: ignore[misc]
                             args=arguments,
-                            prog=f"protogoal train {preset}", use_underscores=True)
+                            prog=command, use_underscores=True)
     except SystemExit as leaving:
         if not leaving.code:
             print(f"also: --run DIR, the directory of the run; --scale cpu|paper\n{ENGINE_WORDS}\n{output.getvalue()}")
@@ -216,7 +218,7 @@ def _fields(preset: str, default: Any, arguments: list[str]) -> Any:
         said = [line.strip(" │╭╮╰╯─-") for line in output.getvalue().splitlines()]
         line = next((text for text in said if text.startswith(("Error parsing", "Unrecognized options:"))),
                     " ".join(filter(None, said)))
-        raise ValueError(f"{line} (protogoal train {preset} --help lists all fields)") from None
+        raise ValueError(f"{line} ({command} --help lists all fields)") from None
 
 
 def _nearest(word: str, known: Any) -> str:

@@ -46,7 +46,8 @@ class TabularConfig:
     learning: TabularSettings = field(default_factory=TabularSettings)
     """How the tables are learned."""
     pge: PGESettings = field(default_factory=lambda: PGESettings(recombinations=0, max_goals=0, max_members=1))
-    """The proto-goal evaluator; tables do not generalise to AND-goals, so recombination stays off."""
+    """The proto-goal evaluator. Values are the agent's own tables, so estimator and batch_size have no effect; tables do not
+    generalise to AND-goals, so recombination stays off."""
     steps: int = 300_000
     """Environment steps in all."""
     seed: int = 0

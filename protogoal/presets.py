@@ -186,6 +186,8 @@ def at_paper_scale(config: DeepConfig) -> DeepConfig:
             mastery_threshold=0.6,
         ),
         agent57=Agent57Settings(),
+        refresh_every=50_000,
+        evaluation=EvaluationSettings(every=200_000, episodes=32, epsilon=0.01),
         steps=200_000_000,
     )
 

@@ -6,8 +6,9 @@ experience. Two ways:
   novelty  for each segment its own goal, the task, and up to M_her attained goals drawn without replacement ∝ 1/√N
   all      for every segment the task, every observed single-bit goal, and a sample of the AND-goals
 
-A goal g has reward b_g and discount γ(1 − b_g)(1 − terminated); the task has the environment's reward and γ. Goals that
-were not attained matter as much: without them every value creeps to 1. `deep.learn` calls this for each batch.
+A goal g has reward b_g and discount γ(1 − b_g)(1 − terminated); the task has the environment's reward
+and γ(1 − terminated). Goals that were not attained matter as much: without them every value creeps to 1. `deep.learn` calls
+this for each batch.
 """
 
 from __future__ import annotations

@@ -70,6 +70,8 @@ class Comparison:
     """Fields changed in every arm."""
     smoke: Mapping[str, Any] = field(default_factory=dict)
     """Fields changed besides at scale smoke, so that a run takes seconds."""
+    command: str = ""
+    """What makes it, where it is not `protogoal reproduce NAME`."""
 
     def run(self, scale: str, seeds: int | None, out: Path) -> None:
         run(self, scale, seeds, out)
@@ -371,11 +373,12 @@ def describe(comparison: Comparison, scale: str, seeds: int, out: Path) -> None:
             "|---|---|---|---|---|---|---|", *table(comparison, out)]
     notes = (out / "notes.md").read_text() if (out / "notes.md").exists() else ""
     discovery = ["![goals discovered](goals.png)", ""] if (out / "goals.png").exists() else []
+    command = comparison.command or f"protogoal reproduce {comparison.name}"
     example = " ".join(arguments(comparison, comparison.arms[0], 0, scale, Path("OUT")))
     text = "\n".join([
         f"# {comparison.title}", "", f"The paper: {comparison.claim}", "", "![learning curves](learning.png)", "", *rows, "",
         *discovery, notes,
-        f"- command: `protogoal reproduce {comparison.name} --scale {scale} --seeds {seeds}`; one run of it: `protogoal {example}`",
+        f"- command: `{command} --scale {scale} --seeds {seeds}`; one run of it: `protogoal {example}`",
         f"- commit: {', '.join(_commits(comparison, seeds, out)) or 'unknown'}",
         f"- machine: {os.cpu_count()} CPU cores, no GPU; date {time.strftime('%Y-%m-%d')}",
         "- interval: bootstrap over seeds; raw data: `curves.csv`, `metrics.csv`", ""])

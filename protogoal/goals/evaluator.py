@@ -46,15 +46,15 @@ class PGESettings:
     goal_set_size: int = 100
     """K: goals drawn with replacement, ∝ desirability, at each refresh."""
     num_buckets: int = 5
-    """k: timescale buckets; 1 turns stratification off."""
+    """k: timescale buckets; 1 turns stratification off (strategy paper)."""
     num_candidates: int = 5
-    """m: goals drawn by novelty, of which the most reachable from here is pursued."""
+    """m: goals drawn by novelty, of which the most reachable from here is pursued (strategy paper)."""
     p_task: float = 0.1
     """Probability of following the task reward instead of a goal."""
     value_floor: float = 0.0
-    """Draw another bucket where the best candidate's value lies below this (see redraws)."""
+    """Draw another bucket where the best candidate's value lies below this (see redraws; strategy paper)."""
     redraws: int = 0
-    """How often to draw another bucket; 0 is the paper's rule."""
+    """How often to draw another bucket; 0 is the paper's rule (strategy paper)."""
     mastery_threshold: float = 0.6
     """κ: a goal is mastered if its success rate over the last 10 pursuits exceeds this."""
     mastery_pursuits: int = 10
@@ -66,7 +66,7 @@ class PGESettings:
     max_members: int = 8
     """Most bits an AND-goal may have."""
     prune: bool = True
-    """Off: every proto-goal counts as plausible (an ablation)."""
+    """Off: every goal that was ever observed counts as plausible (an ablation)."""
     weigh: bool = True
     """Off: plausible goals are drawn uniformly instead of ∝ desirability (an ablation)."""
 

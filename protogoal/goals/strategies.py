@@ -5,7 +5,7 @@ weight that is published with each of them (`weight`), and how a state chooses a
 
     paper     u = R + 1/√N;   a bucket uniformly, m of it ∝ 1/√N, then argmax V(s, g)     (paper §4.2, §5.1: selection.py)
     uniform   u = 1;          P(g) = 1/k
-    product   u = R + 1/√N;   P(g | s) ∝ 1/√N(g) · (V(s, g) + ε)                          novelty × reachability
+    product   u = R + 1/√N;   P(g | s) ∝ 1/√N(g) · (clip(V(s, g), 0, 1) + ε)               novelty × reachability
     progress  u = LP + ε;     P(g) ∝ LP(g) + ε,   LP = |S over the last 5 pursuits − S over the 5 before|
 
 `PGESettings.strategy` names one. To add one, add a row to `ALTERNATIVES` and its name to `StrategyName`.

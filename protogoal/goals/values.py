@@ -61,7 +61,7 @@ class SeekAvoid:
 
     seek_max: NDArray[np.float64]  # [G], max_s V_seek(s, g)
     seek_mean: NDArray[np.float64]  # [G], mean_s V_seek(s, g): the timescale h(g)
-    avoid_mean: NDArray[np.float64]  # [G], mean_s V_avoid(s, g), at most 0
+    avoid_mean: NDArray[np.float64]  # [G], mean_s V_avoid(s, g); at most 0 with crossfit, lspi does not bound it
     hits: NDArray[np.int64]  # [G], transitions of the batch that attain g
 
     @property

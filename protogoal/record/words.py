@@ -24,7 +24,7 @@ MEANINGS: dict[int, str] = {
     0: "never seen",
     1: "seen, but no visited state promises to reach it",
     2: "it happens as often whether one seeks it or avoids it",
-    3: "seen before, not in the last batch; kept by optimism",
+    3: "seen before, but not or too rarely in the last batch; kept by optimism",
     4: "seen, reachable and controllable",
 }
 STAGES: dict[str, str] = {

@@ -176,7 +176,10 @@ def play_episodes(
 def play_pictures(
     config: DeepConfig, network: Network, space: ProtoGoalSpace, members: np.ndarray | None, words: str, seed: int
 ) -> Iterator[tuple[Any, str]]:
-    """One greedy episode, drawn: frames and captions; ends where the episode does, or the goal's `members` are all on."""
+    """One episode, ε-greedy with evaluation.epsilon, drawn: frames and captions.
+
+    It ends where the episode does, or the goal's `members` are all on.
+    """
     env, _ = make_batch_env(config.env, 1, space, render_mode="rgb_array")
     if isinstance(network, SplitNetwork) and config.agent57.reads_intrinsic:
         env = CuriousView(env, network, config.agent57)

@@ -27,7 +27,10 @@ def load_session(path: Path) -> Player:
 
 
 def evaluate(path: Path, episodes: int, seed: int) -> dict[str, Any]:
-    """{"success", "low", "high", "episodes", "steps"}: greedy episodes for the task, with a 95 % Wilson interval."""
+    """{"success", "low", "high", "episodes", "steps"}: episodes for the task with a 95 % Wilson interval.
+
+    They are ε-greedy with evaluation.epsilon.
+    """
     session = load_session(path)
     successes = session.evaluate(episodes, seed)
     low, high = wilson_interval(successes, episodes)
