@@ -143,3 +143,9 @@ def test_help_shows_every_field_with_words(capsys):
     text = capsys.readouterr().out
     assert "--pge.p_task" in text
     assert "Probability of following the task reward" in text
+
+
+def test_a_wrong_field_names_a_command_that_exists(capsys):
+    assert main(["train", "--env=a:b", "--space=c:d", "--run", "never-written", "--nonsense", "1"]) == 2
+    assert "--nonsense, 1 (protogoal train --env … --space … --help lists all fields)" in capsys.readouterr().err
+    assert main(["train", "--env", "a:b", "--space", "c:d", "--help"]) == 0
