@@ -295,13 +295,16 @@ def plot(comparison: Comparison, out: Path) -> None:
     for k, (axis, panel) in enumerate(zip(axes[0], panels, strict=True)):
         arms = [arm for arm in comparison.arms if arm.panel == panel and arm.label in curves]
         for colour, arm in zip(COLOURS * 3, arms, strict=False):
-            _draw(axis, curves[arm.label], colour, arm.name)
+            _draw(axis, curves[arm.label], colour, arm.name, shade=0.15 if len(arms) <= 3 else 0.06)
         axis.set(ylim=(-0.03, 1.03), title=panel or comparison.title, xlabel="environment steps (millions)")
         axis.grid(alpha=0.25)
         axis.spines[["top", "right"]].set_visible(False)
         if k == 0:
             axis.set_ylabel("success of the evaluator")
-            axis.legend(frameon=False)
+            if len(arms) <= 3:
+                axis.legend(frameon=False)
+            else:  # many lines leave no room among them
+                figure.legend(loc="outside lower center", ncols=2, frameon=False)
     if len(panels) > 1:
         figure.suptitle(comparison.title)
     temporary = out / ".learning.png"
@@ -313,7 +316,7 @@ def plot(comparison: Comparison, out: Path) -> None:
         discovered.plot(read_csv(out / "goals.csv"), COLOURS, title, out / "goals.png")
 
 
-def _draw(axis: Any, seeds: Mapping[int, np.ndarray], colour: str, name: str) -> None:
+def _draw(axis: Any, seeds: Mapping[int, np.ndarray], colour: str, name: str, shade: float) -> None:
     """One arm: its mean as far as every seed went, the interval, and the seeds themselves."""
     start = max(points[0, 0] for points in seeds.values())
     end = min(points[-1, 0] for points in seeds.values())
@@ -322,7 +325,7 @@ def _draw(axis: Any, seeds: Mapping[int, np.ndarray], colour: str, name: str) ->
     values = np.stack([np.interp(grid, points[:, 0], points[:, 1]) for points in seeds.values()])
     low, high = bootstrap(values)
     axis.plot(grid / 1e6, values.mean(0), color=colour, linewidth=2.2, label=f"{name}  ({len(seeds)} seed{'s' * (len(seeds) > 1)})")
-    axis.fill_between(grid / 1e6, low, high, color=colour, alpha=0.15, linewidth=0)
+    axis.fill_between(grid / 1e6, low, high, color=colour, alpha=shade, linewidth=0)
     for points in seeds.values():
         axis.plot(points[:, 0] / 1e6, points[:, 1], color=colour, linewidth=0.7, alpha=0.5)
 
