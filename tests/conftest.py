@@ -13,8 +13,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 # where the shell made Ctrl-C ignored, as for jobs in the background, the processes that tests start would ignore it too
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-ON_RAY = ("test_ray_limits", "test_ray_engine", "test_ray_vocabulary", "test_scaling_experiment")  # the first begins without Ray
+# the first begins without any Ray, so none may run beside it
+FIRST = ("test_ray_limits", "test_docs", "test_ray_engine", "test_ray_vocabulary", "test_scaling_experiment")
 
 
 def pytest_collection_modifyitems(items):
-    items.sort(key=lambda item: ON_RAY.index(item.path.stem) if item.path.stem in ON_RAY else len(ON_RAY))
+    items.sort(key=lambda item: FIRST.index(item.path.stem) if item.path.stem in FIRST else len(FIRST))
