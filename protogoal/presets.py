@@ -113,11 +113,6 @@ _DEEP_SEA = replace(
 )
 
 
-def without_priorities(config: DeepConfig) -> DeepConfig:
-    """Replay as in the paper, uniform."""
-    return replace(config, replay=replace(config.replay, novelty_share=0.0))
-
-
 def _deep() -> dict[str, Any]:
     presets: dict[str, Any] = {}
     for size, steps in _STEPS.items():
@@ -138,7 +133,7 @@ def _deep() -> dict[str, Any]:
     made = {f"{name}-{agent}": replace(config, agent=agent) for name, config in presets.items() for agent in agents}
     for name, config in presets.items():
         network = replace(config.network, rank=32, goal_hidden=32)  # 16 policies need less than a thousand goals
-        made[f"{name}-agent57"] = replace(without_priorities(config), agent="agent57", network=network, agent57=_AGENT57)
+        made[f"{name}-agent57"] = replace(config, agent="agent57", network=network, agent57=_AGENT57)
     return made
 
 

@@ -179,7 +179,7 @@ def test_the_presets_have_the_settings_of_the_paper_and_of_gridworlds():
         ours = PRESETS[f"{name}-agent57"]
         paper = at_paper_scale(ours)
         assert ours.agent == "agent57"
-        assert ours.replay.novelty_share == 0.0  # no priorities
+        assert ours.replay == PRESETS[f"{name}-r2d2"].replay  # agents differ in how they explore
         assert (ours.agent57.num_policies, ours.agent57.kernel_epsilon, ours.agent57.memory_capacity) == (16, 0.01, 5000)
         assert (paper.agent57.num_policies, paper.agent57.episodic_memory_reward_scale) == (32, 0.001)
         assert (paper.agent57.meta_episode_length, paper.agent57.memory_capacity) == (10, 5000)
