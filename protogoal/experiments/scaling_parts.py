@@ -105,7 +105,7 @@ def cpu_seconds(work: Callable[[], Any], least: float = 0.5) -> float:
     """CPU time of one call, the mean over at least `least` seconds of calls."""
     work()
     calls, start = 0, time.process_time()
-    while time.process_time() - start < least:
+    while calls == 0 or time.process_time() - start < least:
         work()
         calls += 1
     return (time.process_time() - start) / calls
