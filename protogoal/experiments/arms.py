@@ -333,7 +333,7 @@ def _draw(axis: Any, seeds: Mapping[int, np.ndarray], colour: str, name: str, sh
 def summary(comparison: Comparison, out: Path, share: float = 0.1) -> list[dict[str, Any]]:
     """For each arm success over the last tenth of its steps and over all of them, which tells fast arms from slow ones.
 
-    Each is (mean over seeds, low, high) with the 95 % bootstrap interval. The steps are those that every seed has made.
+    Each is (mean over seeds, low, high) with the 95 % bootstrap interval. The steps are those that every seed of it has made.
     """
     curves = success_curves(read_csv(out / "curves.csv"))
     rows = []
@@ -341,11 +341,18 @@ def summary(comparison: Comparison, out: Path, share: float = 0.1) -> list[dict[
         if arm.label not in curves:
             continue
         of = curves[arm.label]
-        last = np.array([points[points[:, 0] >= points[-1, 0] * (1 - share), 1].mean() for points in of.values()])
         steps = min(points[-1, 0] for points in of.values())
+        last = np.array([_mean_of_end(points, steps, share) for points in of.values()])
         whole = on_grid(of, np.linspace(0, steps, 200)).mean(1)
         rows.append({"arm": arm.label, "seeds": len(last), "steps": int(steps), "last": _interval(last), "whole": _interval(whole)})
     return rows
+
+
+def _mean_of_end(points: np.ndarray, steps: float, share: float) -> float:
+    """Mean success over the last `share` of the first `steps` steps."""
+    made = points[points[:, 0] <= steps]
+    made = made if len(made) else points[:1]
+    return float(made[made[:, 0] >= made[-1, 0] * (1 - share), 1].mean())
 
 
 def _interval(values: np.ndarray) -> tuple[float, float, float]:
@@ -370,6 +377,15 @@ def _commits(comparison: Comparison, seeds: int, out: Path) -> list[str]:
     return sorted({json.loads(file.read_text())["commit"] or "unknown" for file in files if file.exists()})
 
 
+def _wall_time(out: Path) -> str:
+    """From the fastest to the slowest run, in minutes, as far as they went."""
+    last: dict[tuple[str, str], float] = {}
+    for row in read_csv(out / "curves.csv"):
+        last[row["arm"], row["seed"]] = float(row["seconds"]) / 60
+    shortest, longest, total = min(last.values()), max(last.values()), sum(last.values()) / 60
+    return f"{shortest:.0f} to {longest:.0f} minutes a run, {total:.1f} hours for the {len(last)} runs one after another"
+
+
 def describe(comparison: Comparison, scale: str, seeds: int, out: Path) -> None:
     """README.md: claim, table, command, commit; a hand-written notes.md beside it is included, and never overwritten."""
     rows = ["| arm | seeds | steps | success, last tenth | 95 % interval | all of training | 95 % interval |",
@@ -384,5 +400,6 @@ def describe(comparison: Comparison, scale: str, seeds: int, out: Path) -> None:
         f"- command: `{command} --scale {scale} --seeds {seeds}`; one run of it: `protogoal {example}`",
         f"- commit: {', '.join(_commits(comparison, seeds, out)) or 'unknown'}",
         f"- machine: {os.cpu_count()} CPU cores, no GPU; date {time.strftime('%Y-%m-%d')}",
+        f"- wall time: {_wall_time(out)}",
         "- interval: bootstrap over seeds; raw data: `curves.csv`, `metrics.csv`", ""])
     write_text(out / "README.md", text)

@@ -65,6 +65,7 @@ def wide_river(steps: int) -> Comparison:
 
 ABLATED = "baba-umaze-small-protogoal"  # the smallest level that separates the arms
 ABLATION_STEPS = 1_500_000
+NEVER = 1_000_000  # more hits than a batch has transitions: no goal is judged, so all that were observed are plausible
 
 
 def ablation(name: str, title: str, claim: str, arms: Sequence[tuple[str, dict[str, Any]]]) -> Comparison:
@@ -94,7 +95,8 @@ _ALL = [
              [*((f"M_her = {m}", {"learner.relabel": "novelty", "learner.hindsight_goals": m, "learner.unattained_goals": 8})
                 for m in (1, 5, 15, 50)), ("all goals", {"learner.relabel": "all"})]),
     ablation("plausibility", "Pruning on and off", "without pruning the agent drowns in goals it can never achieve.",
-             [("pruning on", {}), ("pruning off", {"pge.prune": False})]),
+             [("pruning on", {}), ("pruning of what was never observed alone", {"pge.min_hits": NEVER}),
+              ("pruning off", {"pge.prune": False})]),
     ablation("recombination", "Recombination on and off", "mastered goals are joined into new ones on the way to the task.",
              [("recombination on", {}), ("recombination off", {"pge.recombinations": 0})]),
 ]

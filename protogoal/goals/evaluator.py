@@ -66,7 +66,7 @@ class PGESettings:
     max_members: int = 8
     """Most bits an AND-goal may have."""
     prune: bool = True
-    """Off: every goal that was ever observed counts as plausible (an ablation)."""
+    """Off: every goal of the table counts as plausible, those never observed too (an ablation)."""
     weigh: bool = True
     """Off: plausible goals are drawn uniformly instead of ∝ desirability (an ablation)."""
 
@@ -139,7 +139,7 @@ class ProtoGoalEvaluator:
         self.values = values
         self.verdict = plausibility.judge(
             table.count, values, settings.reachability_threshold, settings.controllability_threshold, settings.min_hits)
-        is_plausible = plausibility.is_plausible(self.verdict) if settings.prune else table.count > 0
+        is_plausible = plausibility.is_plausible(self.verdict) if settings.prune else np.ones(table.size, np.bool_)
         strategy = STRATEGIES[settings.strategy]
         utility = strategy.utility(table) if settings.weigh else np.ones(table.size)
         ids = np.unique(draw_goals(utility, is_plausible, settings.goal_set_size, self._rng))

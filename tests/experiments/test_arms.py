@@ -23,6 +23,8 @@ def test_arms_are_trained_collected_drawn_and_skipped_when_finished(tmp_path):
     text = (out / "README.md").read_text()
     assert "protogoal reproduce toy --scale smoke --seeds 2" in text
     assert "| proto-goal | 2 |" in text
+    assert "wall time: 0 to" in text
+    assert "for the 4 runs" in text
     before = {path: path.stat().st_mtime_ns for path in (out / "runs").glob("*/run.db")}
     (out / "notes.md").write_text("Seen by eye: fine.\n")
     TAXI.run("smoke", None, out)  # nothing left to train
@@ -52,6 +54,15 @@ def test_at_the_papers_scale_the_papers_settings_run_on_ray():
 def test_curves_hold_their_last_value_and_start_at_zero():
     curves = {0: np.array([[10.0, 0.5], [20.0, 1.0]])}
     np.testing.assert_allclose(arms.on_grid(curves, np.array([0.0, 10.0, 15.0, 99.0])), [[0.0, 0.5, 0.5, 1.0]])
+
+
+def test_seeds_of_different_length_are_compared_over_the_steps_that_all_have_made(tmp_path):
+    rows = [("proto-goal", 0, step, 1.0, 10, won) for step, won in ((50, 0), (95, 2), (100, 4))]
+    rows += [("proto-goal", 1, step, 1.0, 10, won) for step, won in ((50, 0), (98, 6), (150, 10), (200, 10))]
+    arms.write_csv(tmp_path / "curves.csv", arms.CURVES, rows)
+    [row] = arms.summary(TAXI, tmp_path)
+    assert row["steps"] == 100
+    assert row["last"][0] == pytest.approx((0.3 + 0.6) / 2)  # 0.2 and 0.4 of one seed, 0.6 of the other
 
 
 def test_the_bootstrap_interval_holds_the_mean_and_is_a_point_for_equal_seeds():
