@@ -334,6 +334,7 @@ def summary(comparison: Comparison, out: Path, share: float = 0.1) -> list[dict[
     """For each arm success over the last tenth of its steps and over all of them, which tells fast arms from slow ones.
 
     Each is (mean over seeds, low, high) with the 95 % bootstrap interval. The steps are those that every seed of it has made.
+    `solved` has for each seed the step from which it won.
     """
     curves = success_curves(read_csv(out / "curves.csv"))
     rows = []
@@ -344,7 +345,8 @@ def summary(comparison: Comparison, out: Path, share: float = 0.1) -> list[dict[
         steps = min(points[-1, 0] for points in of.values())
         last = np.array([_mean_of_end(points, steps, share) for points in of.values()])
         whole = on_grid(of, np.linspace(0, steps, 200)).mean(1)
-        rows.append({"arm": arm.label, "seeds": len(last), "steps": int(steps), "last": _interval(last), "whole": _interval(whole)})
+        rows.append({"arm": arm.label, "seeds": len(last), "steps": int(steps), "last": _interval(last), "whole": _interval(whole),
+                     "solved": [solved_from(points) for points in of.values()]})
     return rows
 
 
@@ -355,19 +357,32 @@ def _mean_of_end(points: np.ndarray, steps: float, share: float) -> float:
     return float(made[made[:, 0] >= made[-1, 0] * (1 - share), 1].mean())
 
 
+def solved_from(points: np.ndarray, success: float = 0.9) -> float:
+    """The step of the first evaluation from which no later one falls below `success`; ∞ where the last one does."""
+    below = np.flatnonzero(points[:, 1] < success)
+    first = below[-1] + 1 if len(below) else 0
+    return float(points[first, 0]) if first < len(points) else np.inf
+
+
 def _interval(values: np.ndarray) -> tuple[float, float, float]:
     low, high = bootstrap(values)
     return float(values.mean()), float(low), float(high)
 
 
+TABLE_HEAD = "| arm | seeds | steps | success, last tenth | 95 % interval | all of training | 95 % interval | ≥ 0.9 from, by seed |"
+
+
 def table(comparison: Comparison, out: Path) -> list[str]:
-    """The rows of a table in Markdown: arm, seeds, steps, success at the end and over all of training."""
+    """The rows of a table in Markdown: arm, seeds, steps, success at the end and over all of training, when it was solved."""
 
     def cells(name: str, row: Mapping[str, Any]) -> str:
         mean, low, high = row[name]
         return f"{mean:.2f} | {low:.2f}–{high:.2f}"
 
-    return [f"| {row['arm']} | {row['seeds']} | {row['steps']:,} | {cells('last', row)} | {cells('whole', row)} |"
+    def solved(row: Mapping[str, Any]) -> str:
+        return ", ".join(f"{step / 1e6:.3g} M" if np.isfinite(step) else "not" for step in row["solved"])
+
+    return [f"| {row['arm']} | {row['seeds']} | {row['steps']:,} | {cells('last', row)} | {cells('whole', row)} | {solved(row)} |"
             for row in summary(comparison, out)]
 
 
@@ -388,8 +403,7 @@ def _wall_time(out: Path) -> str:
 
 def describe(comparison: Comparison, scale: str, seeds: int, out: Path) -> None:
     """README.md: claim, table, command, commit; a hand-written notes.md beside it is included, and never overwritten."""
-    rows = ["| arm | seeds | steps | success, last tenth | 95 % interval | all of training | 95 % interval |",
-            "|---|---|---|---|---|---|---|", *table(comparison, out)]
+    rows = [TABLE_HEAD, "|---" * 8 + "|", *table(comparison, out)]
     notes = (out / "notes.md").read_text() if (out / "notes.md").exists() else ""
     discovery = ["![goals discovered](goals.png)", ""] if (out / "goals.png").exists() else []
     command = comparison.command or f"protogoal reproduce {comparison.name}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
-from protogoal.experiments.arms import Arm, Comparison, Scale, table
+from protogoal.experiments.arms import TABLE_HEAD, Arm, Comparison, Scale, table
 from protogoal.experiments.comparisons import ONE_CORE, SMOKE, TINY
 from protogoal.run.directory import write_text
 
@@ -64,8 +64,7 @@ def _describe(out: Path) -> None:
         "# Ways to choose goals", "",
         "Success of the evaluator over the last tenth of training, and over all of it, which tells fast rules from slow ones; "
         "mean over seeds, with the 95 % bootstrap interval.", "",
-        "| domain | rule | seeds | steps | last tenth | 95 % interval | all of training | 95 % interval |",
-        "|---|---|---|---|---|---|---|---|",
+        f"| domain {TABLE_HEAD}", "|---" * 9 + "|",
     ]
     for name in _finished(out):
         lines += [f"| [{name}]({name}/README.md) {row}" for row in table(COMPARISONS[name], out / name)]

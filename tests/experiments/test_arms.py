@@ -63,6 +63,14 @@ def test_seeds_of_different_length_are_compared_over_the_steps_that_all_have_mad
     [row] = arms.summary(TAXI, tmp_path)
     assert row["steps"] == 100
     assert row["last"][0] == pytest.approx((0.3 + 0.6) / 2)  # 0.2 and 0.4 of one seed, 0.6 of the other
+    assert row["solved"] == [np.inf, 150.0]
+
+
+def test_solved_is_from_where_no_evaluation_falls_back():
+    points = np.array([[1.0, 0.0], [2.0, 1.0], [3.0, 0.5], [4.0, 0.95], [5.0, 0.9]])
+    assert arms.solved_from(points) == 4.0
+    assert arms.solved_from(points[:3]) == np.inf
+    assert arms.solved_from(points[3:]) == 4.0
 
 
 def test_the_bootstrap_interval_holds_the_mean_and_is_a_point_for_equal_seeds():
