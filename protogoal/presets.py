@@ -180,7 +180,7 @@ def at_paper_scale(config: DeepConfig) -> DeepConfig:
             p_task=0.1,
             mastery_threshold=0.6,
         ),
-        agent57=Agent57Settings(),
+        agent57=Agent57Settings(memory_capacity=10_000),  # ten episodes of 1000 steps
         refresh_every=50_000,
         evaluation=EvaluationSettings(every=200_000, episodes=32, epsilon=0.01),
         steps=200_000_000,

@@ -32,12 +32,12 @@ class ProtoR2D2(R2D2):
     def remember(self, experience: Experience) -> None:
         super().remember(experience)
         count(self.evaluator, Counted.of(experience, self.config.replay.trace_length))
-        self.known = KnownGoals.of(self.evaluator.table, self.goal_set.ids)
+        self.known = KnownGoals.of(self.evaluator)
 
     def refresh(self) -> None:
         """Judges all goals on transitions from replay, and publishes a new goal set to actor and learner."""
         self.goal_set = self.evaluator.refresh(self.replay.sample_transitions(self.config.pge.batch_size, self._refreshing))
-        self.known = KnownGoals.of(self.evaluator.table, self.goal_set.ids)
+        self.known = KnownGoals.of(self.evaluator)
 
     def state_dict(self) -> dict[str, Any]:
         return super().state_dict() | {
@@ -50,4 +50,4 @@ class ProtoR2D2(R2D2):
         self.evaluator.load_state_dict(state["evaluator"])
         self.goal_set = self.evaluator.goal_set
         self._refreshing.bit_generator.state = state["refreshing"]
-        self.known = KnownGoals.of(self.evaluator.table, self.goal_set.ids)
+        self.known = KnownGoals.of(self.evaluator)

@@ -3,7 +3,7 @@
 Nothing about goals is stored with a segment but its bits, so a goal invented today can be learned from yesterday's
 experience. Two ways:
 
-  novelty  for each segment its own goal, the task, and up to M_her attained goals drawn without replacement ∝ 1/√N
+  novelty  for each segment its own goal, the task, and up to M_her plausible goals it attained, drawn without replacement ∝ 1/√N
   all      for every segment the task, every observed single-bit goal, and a sample of the AND-goals
 
 A goal g has reward b_g and discount γ(1 − b_g)(1 − terminated); the task has the environment's reward
@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from protogoal.deep.segments import Segments
 from protogoal.deep.settings import LearnerSettings
 from protogoal.envs.vector import PAD, dense_bits
-from protogoal.goals.table import TASK, GoalTable, attained_by
+from protogoal.goals.evaluator import ProtoGoalEvaluator
+from protogoal.goals.table import TASK, attained_by
 
 Array = NDArray[Any]
 
@@ -35,21 +36,24 @@ class KnownGoals:
     members: NDArray[np.int32]  # [G, L], padded with -1
     count: NDArray[np.int64]  # [G]
     is_offered: NDArray[np.bool_]  # [G]: in the current goal set
+    is_plausible: NDArray[np.bool_]  # [G]: by the last refresh
     num_bits: int
 
     @staticmethod
-    def of(table: GoalTable, offered: NDArray[np.int64]) -> KnownGoals:
-        """All goals of the table that were ever attained; `offered` are the ids of the current goal set."""
+    def of(evaluator: ProtoGoalEvaluator) -> KnownGoals:
+        """All goals of the table that were ever attained, and what the evaluator thinks of them."""
+        table = evaluator.table
         ids = np.flatnonzero(table.count > 0)
         members = table.member_array[ids]
         longest = max(1, int((members >= 0).sum(1).max(initial=1)))
-        return KnownGoals(ids, members[:, :longest].copy(), table.count[ids].copy(), np.isin(ids, offered), table.num_bits)
+        return KnownGoals(ids, members[:, :longest].copy(), table.count[ids].copy(), np.isin(ids, evaluator.goal_set.ids),
+                          evaluator.plausible[ids], table.num_bits)
 
     @staticmethod
     def none(num_bits: int) -> KnownGoals:
         """No goals: the agent is plain R2D2."""
         nothing = np.empty(0, np.int64)
-        return KnownGoals(nothing, np.empty((0, 1), np.int32), nothing, np.empty(0, bool), num_bits)
+        return KnownGoals(nothing, np.empty((0, 1), np.int32), nothing, np.empty(0, bool), np.empty(0, bool), num_bits)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -108,7 +112,7 @@ def shared_goals(known: KnownGoals, settings: LearnerSettings, rng: np.random.Ge
 def relabel_novelty(
     batch: Segments, known: KnownGoals, settings: LearnerSettings, rng: np.random.Generator
 ) -> BatchGoals:
-    """Per segment: the task, its own goal, attained goals ∝ 1/√N, and offered goals that were not attained.
+    """Per segment: the task, its own goal, plausible goals it attained ∝ 1/√N, and offered goals that it did not.
 
     The own goal is the one pursued at the segment's first step; where that is the task, the place stays empty. A
     segment that attained fewer than M_her goals has empty places too (weight 0).
@@ -120,7 +124,8 @@ def relabel_novelty(
     is_known = np.append(known.ids, TASK)[own] == batch.goal[0]  # an AND-goal may be pursued before it was ever attained
     own = np.where(is_known & (batch.goal[0] != TASK), own, len(known))
     happened: NDArray[np.bool_] = np.asarray(attained.any(0))  # [N, G]
-    hindsight = draw_without_replacement(happened, known.count.astype(np.float64) ** -0.5, settings.hindsight_goals, rng)
+    rarity = known.count.astype(np.float64) ** -0.5
+    hindsight = draw_without_replacement(happened & known.is_plausible, rarity, settings.hindsight_goals, rng)
     missed: NDArray[np.bool_] = np.logical_and(np.logical_not(happened), known.is_offered)
     others = draw_without_replacement(missed, np.ones(len(known)), settings.unattained_goals, rng)
     chosen = np.concatenate([np.full((n, 1), len(known)), own[:, None], hindsight, others], 1)  # [N, K]; G = no goal

@@ -47,7 +47,7 @@ class Parts:
         for recorded, _, _ in self.windows * 8:
             self.shard.add(recorded)
         self.goals = self.refresh()
-        self.known = KnownGoals.of(self.evaluator.table, self.goals.ids)
+        self.known = KnownGoals.of(self.evaluator)
         self.learner = LearnerRole(config, self.spaces)
         self.batch = self.shard.sample(config.learner.batch_size, 1)
 
@@ -73,7 +73,7 @@ def components(parts: Parts, least: float = 0.5) -> dict[str, float]:
         "update": cpu_seconds(parts.update, least),
         "refresh": cpu_seconds(parts.refresh, least),
         "goal set": cpu_seconds(lambda: ray.cloudpickle.dumps(
-            (evaluator.goal_set, KnownGoals.of(evaluator.table, evaluator.goal_set.ids)), protocol=5), least),
+            (evaluator.goal_set, KnownGoals.of(evaluator)), protocol=5), least),
         "weights": cpu_seconds(lambda: ray.cloudpickle.dumps(parts.learner.weights(), protocol=5), least),
     }
 

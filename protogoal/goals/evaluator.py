@@ -139,14 +139,13 @@ class ProtoGoalEvaluator:
         self.values = values
         self.verdict = plausibility.judge(
             table.count, values, settings.reachability_threshold, settings.controllability_threshold, settings.min_hits)
-        is_plausible = plausibility.is_plausible(self.verdict) if settings.prune else np.ones(table.size, np.bool_)
         strategy = STRATEGIES[settings.strategy]
         utility = strategy.utility(table) if settings.weigh else np.ones(table.size)
-        ids = np.unique(draw_goals(utility, is_plausible, settings.goal_set_size, self._rng))
+        ids = np.unique(draw_goals(utility, self.plausible, settings.goal_set_size, self._rng))
         self.goal_set = make_goal_set(
             self.goal_set.version + 1, ids, table.count[ids], values.seek_mean[ids], table.member_array[ids], settings.num_buckets,
             settings.strategy, None if strategy.weight is None else strategy.weight(table)[ids])
-        mastered = np.flatnonzero(self.mastered & is_plausible)
+        mastered = np.flatnonzero(self.mastered & self.plausible)
         for _ in range(settings.recombinations):
             recombine(table, mastered, table.success_rate, self._rng)
         self._grow()
@@ -160,6 +159,13 @@ class ProtoGoalEvaluator:
             self.values = self.values.scatter(np.arange(len(self.values.hits)), self.table.size)
 
     # --- goals ----------------------------------------------------------------------------------------------------
+
+    @property
+    def plausible(self) -> NDArray[np.bool_]:
+        """Which goals may be offered, learned in hindsight and recombined, [G]; none before the first refresh."""
+        if not self.settings.prune:
+            return np.ones(len(self.verdict), np.bool_)
+        return plausibility.is_plausible(self.verdict)
 
     @property
     def mastered(self) -> NDArray[np.bool_]:

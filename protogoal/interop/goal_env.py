@@ -31,7 +31,6 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from protogoal.goals.evaluator import PGESettings, ProtoGoalEvaluator
-from protogoal.goals.plausibility import is_plausible
 from protogoal.goals.spaces import ProtoGoalSpace
 from protogoal.goals.table import TASK, attained_by
 from protogoal.goals.values import TransitionBatch
@@ -232,8 +231,8 @@ class ProtoGoalEnv(gymnasium.Env[dict[str, Any], Any]):
             return TASK
         table, offered = self.evaluator.table, self.evaluator.goal_set
         single = np.flatnonzero(self._bits)
-        if offered.version and self.evaluator.settings.prune:
-            single = single[is_plausible(self.evaluator.verdict[single])]
+        if offered.version:
+            single = single[self.evaluator.plausible[single]]
         joint = (offered.members >= 0).sum(1) > 1
         joint[joint] = attained_by(self._bits[None], offered.members[joint])[0]
         goals = np.concatenate([single, offered.ids[joint]])

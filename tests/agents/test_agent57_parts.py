@@ -275,6 +275,18 @@ def test_the_reward_of_the_last_step_stands_with_the_state_after_the_reset():
     assert (step.observation[INTRINSIC] > 0).all()
 
 
+def test_a_state_that_ends_an_episode_counts_as_known_and_not_towards_the_mean_error():
+    seen = view(is_episodic=False)
+    seen.reset(seed=0)
+    for _ in range(3):
+        seen.step(np.zeros(2, np.int64))
+    moments = seen.moments.state_dict()
+    step = seen.step(np.zeros(2, np.int64))
+    assert step.terminated.all()
+    assert (step.observation[INTRINSIC] == 0).all()  # α − 1
+    assert seen.moments.state_dict() == moments
+
+
 def test_a_view_that_is_saved_and_loaded_goes_on_to_the_bit():
     rng = np.random.default_rng(0)
     one = view()

@@ -16,7 +16,7 @@ from protogoal.deep.segments import Segments
 from protogoal.deep.settings import LearnerSettings, NetworkSettings
 
 ENV = Corridor(length=5, limit=6, num_envs=6)
-KNOWN = KnownGoals(np.arange(5), np.arange(5, dtype=np.int32)[:, None], np.arange(1, 6), np.ones(5, bool), 5)
+KNOWN = KnownGoals(np.arange(5), np.arange(5, dtype=np.int32)[:, None], np.arange(1, 6), np.ones(5, bool), np.ones(5, bool), 5)
 SETTINGS = LearnerSettings(relabel="all", learning_rate=1e-3, adam_epsilon=1e-8, weight_decay=0.0, max_gradient_norm=0.0)
 
 

@@ -10,7 +10,10 @@ from test_segments import play
 
 from protogoal.deep.relabel import KnownGoals, draw_without_replacement, relabel
 from protogoal.deep.settings import LearnerSettings
-from protogoal.goals.table import TASK, GoalTable
+from protogoal.goals.evaluator import ProtoGoalEvaluator
+from protogoal.goals.goal_set import GoalSet
+from protogoal.goals.plausibility import Verdict
+from protogoal.goals.table import TASK
 
 
 class TwoBits(Corridor):
@@ -37,7 +40,8 @@ class TwoBits(Corridor):
 def segment_and_goals(seed=0, conjunctions=True):
     env = TwoBits(length=5, limit=7)
     segments, _ = play(env, 60, trace_length=6, seed=seed)
-    table = GoalTable(env.num_bits, 100)
+    evaluator = ProtoGoalEvaluator(env.num_bits, 2)
+    table = evaluator.table
     if conjunctions:
         table.add(1, 6)  # cell 1 and odd: possible
         table.add(0, 6)  # cell 0 and odd: never
@@ -48,7 +52,10 @@ def segment_and_goals(seed=0, conjunctions=True):
             bits[row, active[active >= 0]] = True
         table.observe(bits, segment.reward.ravel())
     segment = replace(segments[3], goal=np.where(np.arange(4) % 2 == 0, TASK, 2)[None].repeat(6, 0).astype(np.int32))
-    return segment, KnownGoals.of(table, offered=np.array([1, 2, 3])), table
+    evaluator.goal_set = replace(GoalSet.empty(), ids=np.array([1, 2, 3]))
+    evaluator.verdict = np.full(table.size, Verdict.PLAUSIBLE, np.int8)
+    evaluator.verdict[3] = Verdict.UNCONTROLLABLE
+    return segment, KnownGoals.of(evaluator), table
 
 
 ALL = LearnerSettings(relabel="all", task_discount=0.9, goal_discount=0.8)
@@ -105,6 +112,7 @@ def test_novelty_learns_the_task_the_own_goal_and_goals_attained_in_the_segment(
         hindsight = [row for row, w in zip(rows[2:5], goals.weight[n, 2:5], strict=True) if w]
         assert len(set(hindsight)) == len(hindsight) > 0
         assert all(any(attains(segment.active[t, n], row) for t in range(6)) for row in hindsight)
+        assert all(row[0] != 3 for row in hindsight)  # pruned
         others = [row for row, w in zip(rows[5:], goals.weight[n, 5:], strict=True) if w]
         for row in others:
             assert not any(attains(segment.active[t, n], row) for t in range(6))

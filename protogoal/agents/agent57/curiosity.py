@@ -77,8 +77,9 @@ class CuriousView:
             reward = self.memory.reward(self.networks.embedding(state).numpy())
         if s.is_lifelong:
             error = self.networks.distillation.error(state).numpy()
-            self.moments.update(error)
-            # states that end an episode are not in replay, so nothing is distilled of them and their error would never fall
+            # DEVIATION(D20): states that end an episode are not in replay, so nothing is distilled of them and their error never
+            # falls: they count as known, α = 1, and not towards the mean and spread of the errors
+            self.moments.update(error[~terminated])
             alpha = np.where(terminated, 1.0, self.moments.novelty(error, s.max_novelty))
             reward = reward * alpha if s.is_episodic else alpha - 1.0
         return (s.episodic_memory_reward_scale * reward).astype(np.float32)

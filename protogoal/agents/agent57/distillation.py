@@ -55,7 +55,9 @@ class RunningMoments:
         self.mean = self.square = 0.0
 
     def update(self, values: NDArray[np.floating[Any]]) -> None:
-        """Takes in the values of one step, [n]."""
+        """Takes in the values of one step, [n]; none changes nothing."""
+        if len(values) == 0:
+            return
         self.batches += 1
         rate = 1.0 / min(self.batches, self.horizon)
         values = values.astype(np.float64)

@@ -46,7 +46,7 @@ class PGERole(Role):
         """Counts windows in the order given: how many transitions, and the goals that are known then."""
         for window in windows:
             count(self.evaluator, window)
-        known = KnownGoals.of(self.evaluator.table, self.evaluator.goal_set.ids)
+        known = KnownGoals.of(self.evaluator)
         return sum(window.transitions for window in windows), known
 
     def refresh(self, sizes: Mapping[int, int]) -> tuple[State, float] | None:
@@ -168,7 +168,7 @@ class Judging:
 
     def publish(self) -> None:
         """The mirror's goals, to the learner first: whatever a worker pursues, the learner must know already."""
-        self.known = self.known.next(ray.put(KnownGoals.of(self.mirror.table, self.mirror.goal_set.ids)))
+        self.known = self.known.next(ray.put(KnownGoals.of(self.mirror)))
         self.goals = self.goals.next(ray.put(self.mirror.goal_set))
 
     def tell_shards(self) -> None:
