@@ -1,6 +1,7 @@
 """The command `protogoal`. Parsing and words only: every command calls one function of the package.
 
-Exit code 0 on success, 2 with one clear line on a user's mistake, 130 after Ctrl-C.
+Exit code 0 on success, 2 with one clear line on a user's mistake, 130 after Ctrl-C; `train` and `resume` save at
+Ctrl-C, say how to go on, and exit with 0.
 """
 
 from __future__ import annotations

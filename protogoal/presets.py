@@ -47,8 +47,7 @@ _BABA = DeepConfig(
     # DEVIATION(D22): no recurrent core; Baba is fully observed, MiniHack is not
     network=NetworkSettings(hidden=256, layers=2, rank=128),
     actor=ActorSettings(num_envs=128, epsilon_exponent=1.0, max_pursuit_steps=40),
-    # 1/n instead of 1/√n: the first rewards are then learned from often enough before they leave replay (small: solved after
-    # 1.0 million steps instead of 1.4)
+    # 1/n instead of 1/√n: the first rewards are then learned from often enough before they leave replay
     replay=ReplaySettings(novelty_share=0.5, novelty_exponent=1.0),
     learner=_LEARNER,
     pge=PGESettings(

@@ -64,6 +64,12 @@ def test_watch_writes_a_gif_for_the_task_and_for_a_goal(taxi_run, tmp_path, caps
         assert file.read_bytes()[:6] == b"GIF89a"
 
 
+def test_watching_what_is_no_goal_is_one_clear_line(taxi_run, tmp_path, capsys):
+    for goal in ("-1", "99999"):
+        assert main(["watch", str(taxi_run), "--out", str(tmp_path / "clip.gif"), "--goal", goal]) == 2
+        assert len(capsys.readouterr().err.strip().splitlines()) == 1
+
+
 def test_watching_without_pygame_says_what_to_install(taxi_run, tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "pygame", None)
     assert main(["watch", str(taxi_run), "--out", str(tmp_path / "clip.gif")]) == 2

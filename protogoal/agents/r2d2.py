@@ -76,11 +76,12 @@ class R2D2:
             "actor": self.actor.state_dict(),
             "sampling": self._sampling.bit_generator.state,
             "steps": self.steps,
+            "space": self.space.state_dict(),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take back what `state_dict` gave."""
-        if "space" in state:  # words that several processes have agreed on; before the actor reads with them
+        if "space" in state:  # the words its bits stand for; before the actor reads with them
             self.space.load_state_dict(state["space"])
         self.learner.load_state_dict(state["learner"])
         weights_from_arrays(self.acting_network, state["acting_network"])

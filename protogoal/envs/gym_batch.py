@@ -201,8 +201,11 @@ def load(reference: str) -> Any:
     if not (module and colon and name):
         raise ValueError(f"expected module:name, not {reference!r}")
     try:
-        return getattr(importlib.import_module(module), name)
+        found = importlib.import_module(module)
     except ImportError as error:
         raise ValueError(f"cannot import {module!r}: {error}") from error
-    except AttributeError:
-        raise ValueError(f"module {module!r} has no {name!r}") from None
+    except Exception as error:  # whatever a user's module does when it is imported
+        raise ValueError(f"cannot import {module!r}: {type(error).__name__}: {error}") from error
+    if not hasattr(found, name):
+        raise ValueError(f"module {module!r} has no {name!r}")
+    return getattr(found, name)

@@ -192,7 +192,7 @@ class WorkerPool:
         while True:
             worker.failures += 1
             if worker.failures >= _MOST_FAILURES:
-                raise RuntimeError(f"environment worker {worker.number} failed {worker.failures} times in a row: {failure}")
+                raise ValueError(f"environment worker {worker.number} failed {worker.failures} times in a row: {failure}")
             self._on_event(f"environment worker {worker.number} (environments {part.start}–{part.stop - 1}) {failure}; "
                            "restarted with fresh episodes")
             worker.stop(0.0)

@@ -82,6 +82,10 @@ class Comparison:
 
 def run(comparison: Comparison, scale: str, seeds: int | None, out: Path, processes: int | None = None) -> None:
     """Train what is missing, then write the CSV, the figure and the README."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(f"cannot write to {out}: {error.strerror or error}") from None
     size = comparison.scales[scale]
     jobs = [(arm, seed) for seed in range(seeds or size.seeds) for arm in comparison.arms]
     one_by_one = scale == "paper"  # each on the whole cluster
@@ -158,6 +162,7 @@ def _train_all(comparison: Comparison, scale: str, jobs: Sequence[tuple[Arm, int
 def _train_one(comparison: Comparison, arm: Arm, seed: int, scale: str, out: Path, children: dict[int, Any]) -> None:
     path = run_path(out, arm, seed)
     _link_equal_run(comparison, arm, seed, scale, out)
+    _check_settings(path, _changed_fields(comparison, arm, seed, scale))
     if _is_finished(path):
         return
     words = ["resume", str(path)] if (path / "config.json").exists() else arguments(comparison, arm, seed, scale, out)
@@ -171,6 +176,21 @@ def _train_one(comparison: Comparison, arm: Arm, seed: int, scale: str, out: Pat
     if code != 0:
         last = (path.parent / f"{path.name}.log").read_text(errors="replace").strip().splitlines()[-1:]
         raise ValueError(f"the run {path} ended with code {code}: {' '.join(last)}")
+    if not _is_finished(path):
+        raise ValueError(f"the run {path} was stopped; the same command goes on with it")
+
+
+def _check_settings(path: Path, fields: Mapping[str, Any]) -> None:
+    """A run that is there already must have been made with these fields; at another scale, for one, it was not."""
+    if not (path / "config.json").exists():
+        return
+    recorded = json.loads((path / "config.json").read_text())["config"]
+    for name, value in fields.items():
+        made: Any = recorded
+        for part in name.split("."):
+            made = made.get(part) if isinstance(made, dict) else None
+        if made is not None and not isinstance(made, dict) and made != value:
+            raise ValueError(f"{path} was made with {name} = {made}, not {value}; remove it, or choose another --out")
 
 
 def _reader(path: Path) -> Any:

@@ -34,12 +34,12 @@ def agent57(steps: int) -> Comparison:
     """The baseline itself, on a probe that needs deep exploration: whole, without each of its parts, and R2D2."""
     preset = "deep-sea-agent57"
     return Comparison(
-        "agent57", "Agent57 on Deep Sea, 16×16",
+        "agent57", "Agent57 on Deep Sea, 20×20",
         "Agent57 is its strongest opponent; a comparison is worth something only if the opponent explores where it is known to.",
         [Arm("Agent57", preset), Arm("R2D2", "deep-sea-r2d2"), Arm("no episodic novelty", preset, {"agent57.is_episodic": False}),
          Arm("no lifelong novelty", preset, {"agent57.is_lifelong": False}),
          Arm("one policy", preset, {"agent57.num_policies": 1})],
-        {"smoke": SMOKE, "cpu": Scale(steps, 3), "paper": Scale(10 * steps, 10)}, ONE_CORE,
+        {"smoke": SMOKE, "cpu": Scale(steps, 3), "paper": Scale(10 * steps, 10)}, ONE_CORE | {"env.size": 20},
         {name: value for name, value in TINY.items() if name != "env.max_steps"})
 
 
@@ -82,7 +82,7 @@ _ALL = [
     baba("baba", "medium", 4_000_000),
     baba("baba-small", "small", 1_500_000),
     baba("baba-paper", "paper", 10_000_000),
-    agent57(100_000),
+    agent57(150_000),
     narrow_river(300_000),
     wide_river(3_000_000),
     ablation("p-task", "How often to follow the task", "with p_task = 0 the evaluator never wins; 0.1 was best.",

@@ -30,6 +30,7 @@ ENGINES = Comparison(
     arms=(Arm("local", PRESET), Arm("ray, 2 workers", PRESET, {"engine": "ray", "workers": 2})),
     scales={"smoke": Scale(3_000, 1), "cpu": Scale(1_500_000, 3), "paper": Scale(1_500_000, 10)},
     smoke={"evaluation.every": 1_000, "evaluation.episodes": 2, "evaluation.final_episodes": 2, "learner.min_replay": 1_500},
+    command="protogoal reproduce scaling",
 )
 RATES = (2_000, 4_000, 8_000, 16_000, 33_280, 66_560)  # steps a second offered by the simulated actors
 LOAD_SECONDS = {"smoke": 3.0, "cpu": 20.0, "paper": 60.0}

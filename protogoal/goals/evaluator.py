@@ -128,7 +128,7 @@ class ProtoGoalEvaluator:
         # DEVIATION(D6): goals never observed are pruned whatever their values, so none are computed for them.
         observed = np.flatnonzero(self.table.count > 0)
         some = seek_avoid_values(batch, packed[observed], self.num_actions, self.settings.estimator,
-                                 np.random.default_rng(self._seed))  # the same projections at every refresh
+                                 np.random.default_rng(self._seed))  # chance in it is not chance between refreshes
         return self.refresh_values(some.scatter(observed, self.table.size))
 
     def refresh_values(self, values: SeekAvoid) -> GoalSet:
@@ -141,6 +141,7 @@ class ProtoGoalEvaluator:
             table.count, values, settings.reachability_threshold, settings.controllability_threshold, settings.min_hits)
         strategy = STRATEGIES[settings.strategy]
         utility = strategy.utility(table) if settings.weigh else np.ones(table.size)
+        # DEVIATION(D23): a goal drawn twice is offered once
         ids = np.unique(draw_goals(utility, self.plausible, settings.goal_set_size, self._rng))
         self.goal_set = make_goal_set(
             self.goal_set.version + 1, ids, table.count[ids], values.seek_mean[ids], table.member_array[ids], settings.num_buckets,

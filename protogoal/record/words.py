@@ -135,7 +135,8 @@ def why(goal: Record, facts: RunFacts, history: Curve | None = None) -> list[str
     elif goal["verdict"]:
         told.append("Not pursued yet.")
     if goal["offered"]:
-        told.append(f"On offer now, in timescale bucket {goal['bucket']} (0 is the slowest).")
+        nevertheless = "" if goal["verdict"] >= Verdict.UNSAMPLED else ", since pruning is off"
+        told.append(f"On offer now{nevertheless}, in timescale bucket {goal['bucket']} (0 is the slowest).")
     elif goal["verdict"] >= Verdict.UNSAMPLED:
         told.append("Not on offer now: it was not drawn at the last refresh.")
     turns = verdict_turns(history) if history is not None else []

@@ -76,16 +76,17 @@ class TabularSession:
         agent = copy.copy(self.agent)  # the same tables; a stream of its own, so that playing leaves the tests as they were
         agent.seed_tests(seed)
         target = TASK if goal is None else goal
-        words, bits = "the task", np.zeros((self.agent.tables.num_states, 1), np.bool_)
+        words, attaining = "the task", np.zeros(self.agent.tables.num_states, np.bool_)  # which states attain the goal
         if goal is not None:
             if not isinstance(self.agent, agents.ProtoGoalAgent):
                 raise ValueError("a Q-learning agent has no goals; leave out --goal")
-            words, bits = self.agent.evaluator.name(goal), self.agent.bits[:, goal : goal + 1]
+            members = self.agent.evaluator.table.members(goal)  # refuses what is no goal
+            words, attaining = self.agent.evaluator.name(goal), np.asarray(self.agent.bits[:, members].all(1))
         state, _ = env.reset(seed=seed)
         yield env.render(), f"{words}: start"  # type: ignore[misc]
         for t in range(1, self.agent.tables.time_limit + 1):
             state, reward, terminated, truncated, _ = env.step(agent.action(int(state), target))
-            attained = bool(bits[int(state), 0])
+            attained = bool(attaining[int(state)])
             ending = "attained" if attained else "delivered" if reward else "ended" if terminated or truncated else ""
             yield env.render(), f"{words}: step {t}  {ending}"  # type: ignore[misc]
             if attained or terminated or truncated:

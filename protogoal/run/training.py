@@ -12,6 +12,7 @@ import importlib.util
 import signal
 import threading
 import time
+import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
@@ -66,6 +67,8 @@ def make_player(config: Any) -> Player:
         return TabularSession(config)
     if isinstance(config, configuration.DeepConfig):
         _need("torch", "deep", "the deep agents need PyTorch")
+        if isinstance(config.env, configuration.RiverSettings):
+            _need("minihack", "minihack", "the rivers need MiniHack")
         from protogoal.run.local import LocalSession
 
         return LocalSession(config)
@@ -94,6 +97,8 @@ def resume(path: Path, engine: str | None = None, ray: Mapping[str, Any] | None 
     run = RunDirectory.open(path)
     found = checkpoint.load_latest(run.checkpoints, about=run.about)
     if found is not None and found[0] >= run.config.steps:
+        if run.database.exists():
+            Store.open(run.database).close("finished")  # it may have been killed between its last checkpoint and this
         print(f"{path} has reached its {run.config.steps:,} steps already")
         return True
     engine = engine or run.engine
@@ -166,8 +171,15 @@ class _Saver:
         self._due = time.monotonic() + CHECKPOINT_SECONDS
 
     def maybe_save(self) -> None:
-        if time.monotonic() >= self._due:
+        """Saves when it is time; a full disk does not end the run: it is said, and tried again a minute later."""
+        if time.monotonic() < self._due:
+            return
+        try:
             self.save()
+        except ValueError as error:
+            warnings.warn(f"no checkpoint at step {self.session.step:,}, the run goes on: {error}", stacklevel=2)
+            self.store.event(self.session.step, f"no checkpoint: {error}")
+            self._due = time.monotonic() + CHECKPOINT_SECONDS
 
     def save(self) -> None:
         if self.session.step == self._saved:

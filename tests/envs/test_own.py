@@ -61,6 +61,7 @@ def test_a_registered_environment_needs_no_factory():
 @pytest.mark.parametrize(("env", "space", "words"), [
     ("no_such_module:make", "own_corridor:cells", "cannot import 'no_such_module'"),
     ("own_corridor:gone", "own_corridor:cells", "has no 'gone'"),
+    ("own_unfinished:make", "own_corridor:cells", "cannot import 'own_unfinished': NameError: name 'Maze' is not defined"),
     ("own_corridor:CELLS", "own_corridor:cells", "is a int, not a function"),
     ("own_corridor:broken", "own_corridor:cells", "own_corridor:broken raised RuntimeError: no such maze"),
     ("own_corridor:nothing", "own_corridor:cells", "must give a gymnasium.Env"),

@@ -201,7 +201,7 @@ def test_an_environment_that_always_raises_is_given_up_with_its_own_words():
     pool.step(np.ones(2, int))
     assert pool.crashed.all()
     pool.step(np.ones(2, int))
-    with pytest.raises(RuntimeError, match="OSError: the walk is closed"):
+    with pytest.raises(ValueError, match="OSError: the walk is closed"):
         pool.step(np.ones(2, int))
     pool.close()
 

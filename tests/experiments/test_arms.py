@@ -36,6 +36,25 @@ def test_arms_are_trained_collected_drawn_and_skipped_when_finished(tmp_path):
     assert len(arms.read_csv(tmp_path / "other" / "curves.csv")) == len(rows) // 2
 
 
+def test_runs_of_another_scale_are_refused_and_not_mixed_in(tmp_path):
+    short = replace(TAXI, scales={"smoke": arms.Scale(1000, 1), "cpu": arms.Scale(2000, 1)})
+    short.run("smoke", None, tmp_path / "toy")
+    with pytest.raises(ValueError, match=r"was made with .* not .*; remove it, or choose another --out"):
+        short.run("cpu", None, tmp_path / "toy")
+
+
+def test_a_run_that_was_stopped_does_not_count_as_finished(tmp_path, monkeypatch):
+    monkeypatch.setattr(arms, "arguments", lambda *_: ["envs"])  # ends well without having trained
+    with pytest.raises(ValueError, match="was stopped; the same command goes on with it"):
+        arms.run(TAXI, "smoke", 1, tmp_path / "toy", processes=1)
+
+
+def test_a_folder_that_cannot_be_written_is_one_clear_line(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ValueError, match="cannot write to"):
+        TAXI.run("smoke", None, tmp_path / "file" / "toy")
+
+
 def test_fields_become_options():
     command = arms.arguments(TAXI, TAXI.arms[1], 3, "smoke", arms.Path("out"))
     assert command[:2] == ["train", "taxi-protogoal"]

@@ -67,6 +67,7 @@ def test_what_agent57_knows_of_its_policies_goes_from_several_workers_to_the_loc
     pulls = np.concatenate([state["bandit"]["pulls"] for state in states])
     assert pulls.sum() > 0
     assert (local.bandit.pulls == pulls).all()
+    assert local.view.moments.state_dict() == states[0]["moments"]
     assert local.bandit.greedy_arm() == best_arm(*sum(worker.actor.bandit.arm_sums() for worker in workers))
     local.load_state_dict(without_episodes(states[:1]))  # of another number of environments: it learns them anew
     assert (local.bandit.pulls == pulls).all()

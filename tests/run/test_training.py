@@ -1,4 +1,5 @@
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -10,6 +11,7 @@ import pytest
 
 from protogoal.cli import main
 from protogoal.presets import PRESETS
+from protogoal.record.store import Store, StoreReader
 from protogoal.run import checkpoint, training
 from protogoal.run.directory import RunDirectory
 from protogoal.run.tabular import TabularSession
@@ -125,3 +127,34 @@ def test_stopped_before_the_first_step_a_run_tests_at_step_0_once(uninterrupted,
     assert main(["resume", str(path)]) == 0
     assert same(final_state(path), final_state(uninterrupted))
     assert metrics(path) == metrics(uninterrupted)
+
+
+def status(path):
+    with StoreReader(path / "run.db") as store:
+        return store.meta()["status"]
+
+
+def test_a_run_killed_between_its_last_checkpoint_and_its_end_is_finished_by_resume(uninterrupted, tmp_path, capsys):
+    path = tmp_path / "run"
+    shutil.copytree(uninterrupted, path)
+    Store.open(path / "run.db").close("stopped")
+    assert status(path) == "stopped"
+    assert main(["resume", str(path)]) == 0
+    assert "already" in capsys.readouterr().out
+    assert status(path) == "finished"
+
+
+def test_a_checkpoint_that_cannot_be_written_does_not_end_the_run(tmp_path, monkeypatch):
+    write, tries = checkpoint.save, []
+
+    def full(*arguments, **options):
+        tries.append(1)
+        if len(tries) == 1:
+            raise ValueError("cannot write the checkpoint: no space left on device")
+        write(*arguments, **options)
+
+    monkeypatch.setattr(training, "CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(checkpoint, "save", full)
+    with pytest.warns(UserWarning, match="the run goes on: cannot write"):
+        assert main(["train", "taxi-protogoal", "--run", str(tmp_path / "run"), "--steps", "3000"]) == 0
+    assert checkpoint.load_latest(tmp_path / "run" / "checkpoints")[0] == 3000

@@ -28,7 +28,8 @@ class Agent57Actor(Actor):
     def __init__(self, env: BatchEnv, network: SplitNetwork, config: DeepConfig, seed: np.random.SeedSequence):
         s = config.agent57
         actor = replace(config.actor, max_pursuit_steps=0)  # a policy is followed to the end of the episode
-        super().__init__(CuriousView(env, network, s), network, actor, config.pge, config.replay, seed)  # type: ignore[arg-type]
+        self.view = CuriousView(env, network, s)
+        super().__init__(self.view, network, actor, config.pge, config.replay, seed)  # type: ignore[arg-type]
         choosing = np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 57)))
         self.bandit = SlidingWindowUCB(env.num_envs, s.num_policies, s.bandit_window, s.bandit_epsilon, s.bandit_bonus, choosing)
 
@@ -47,9 +48,11 @@ class Agent57Actor(Actor):
         self.bandit.update(rows, self.goal[rows], self.episode_return[rows])
 
     def state_dict(self) -> dict[str, Any]:
-        return super().state_dict() | {"bandit": self.bandit.state_dict()}
+        return super().state_dict() | {"bandit": self.bandit.state_dict(), "moments": self.view.moments.state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         super().load_state_dict(state)
         if len(state["bandit"]["pulls"]) == self.env.num_envs:  # else saved with another number of environments
             self.bandit.load_state_dict(state["bandit"])
+        if "moments" in state:  # the scale of lifelong novelty outlives environments that could not be saved
+            self.view.moments.load_state_dict(state["moments"])

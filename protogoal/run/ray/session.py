@@ -257,9 +257,9 @@ class RaySession:
             agent |= {"evaluator": answers[self.judging.member.name], "refreshing": shards[0]["refreshing"]}
         if self.vocabulary is not None:
             set_words(self.space, answers[self.vocabulary.member.name])
-            agent["space"] = self.space.state_dict()
-            if "evaluator" in agent:  # which has the words of its last refresh
-                agent["evaluator"] = agent["evaluator"] | {"space": agent["space"]}
+        agent["space"] = self.space.state_dict()
+        if "evaluator" in agent:  # which has the words of its last refresh
+            agent["evaluator"] = agent["evaluator"] | {"space": agent["space"]}
         return {
             "agent": agent,
             "evaluations": self.evaluating.generator,

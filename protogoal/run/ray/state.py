@@ -83,11 +83,12 @@ def saved_spaces(state: State) -> list[State]:
 def without_episodes(workers: Sequence[State]) -> dict[str, Any]:
     """Several workers' states as one actor's that says: environments cannot be restored, go on with this generator.
 
-    What Agent57 knows of its policies, for each environment, goes along.
+    What Agent57 knows of its policies, for each environment, goes along, and one worker's scale of novelty.
     """
     state: dict[str, Any] = {"rng": dict(workers[0]["rng"]), "env": None}
     if "bandit" in workers[0]:
         bandits = [worker["bandit"] for worker in workers]
         joined = {name: np.concatenate([bandit[name] for bandit in bandits]) for name in ("arm", "reward", "pulls")}
         state["bandit"] = joined | {"rng": bandits[0]["rng"]}
+        state["moments"] = workers[0]["moments"]
     return state
