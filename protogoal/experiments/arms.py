@@ -9,8 +9,6 @@ OUT/runs; `collect` makes the CSV of them, `plot` the figure of the CSV alone.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 import subprocess
@@ -25,6 +23,17 @@ from typing import Any
 import numpy as np
 
 from protogoal.experiments import discovered
+from protogoal.experiments.curves import (
+    COLOURS,
+    bootstrap,
+    interval,
+    mean_of_end,
+    on_grid,
+    read_csv,
+    solved_from,
+    success_curves,
+    write_csv,
+)
 from protogoal.presets import DEEP, PRESETS, with_fields
 from protogoal.run.directory import write_text
 
@@ -248,55 +257,7 @@ def collect(comparison: Comparison, jobs: Sequence[tuple[Arm, int]], out: Path) 
         write_csv(out / "goals.csv", discovered.GOALS, goals)
 
 
-def write_csv(path: Path, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """A CSV that is there whole or not at all."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows([f"{x:.6g}" if isinstance(x, float) else x for x in row] for row in rows)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, text.getvalue())
-
-
-def read_csv(path: Path) -> list[dict[str, str]]:
-    """Rows of a CSV; a ValueError where it is missing."""
-    if not path.is_file():
-        raise ValueError(f"{path} is missing; run the experiment first")
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def success_curves(rows: Sequence[Mapping[str, str]], x: str = "step") -> dict[str, dict[int, np.ndarray]]:
-    """arm → seed → [points, 2] of (x, success)."""
-    curves: dict[str, dict[int, list[tuple[float, float]]]] = {}
-    for row in rows:
-        point = float(row[x]), int(row["successes"]) / int(row["episodes"])
-        curves.setdefault(row["arm"], {}).setdefault(int(row["seed"]), []).append(point)
-    return {arm: {seed: np.array(points) for seed, points in of.items()} for arm, of in curves.items()}
-
-
-def on_grid(curves: Mapping[int, np.ndarray], grid: np.ndarray) -> np.ndarray:
-    """Success of every seed at common points, [seeds, points]: the last evaluation at or before each; 0 before the first."""
-    out = np.zeros((len(curves), len(grid)))
-    for k, points in enumerate(curves.values()):
-        place = np.searchsorted(points[:, 0], grid, side="right") - 1
-        out[k] = np.where(place >= 0, points[np.maximum(place, 0), 1], 0.0)
-    return out
-
-
-def bootstrap(values: np.ndarray, draws: int = 2000, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """95 % interval of the mean over seeds, values [seeds, …] → (low, high)."""
-    rng = np.random.default_rng(seed)
-    picks = rng.integers(len(values), size=(draws, len(values)))
-    means = values[picks].mean(1)
-    low, high = np.percentile(means, [2.5, 97.5], axis=0)
-    return low, high
-
-
 # --- figure and README --------------------------------------------------------------------------------------------
-
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")  # Okabe and Ito: colour-blind safe
-
 
 def plot(comparison: Comparison, out: Path) -> None:
     """learning.png: mean success against steps, with the 95 % bootstrap interval over seeds and each seed's line.
@@ -363,30 +324,11 @@ def summary(comparison: Comparison, out: Path, share: float = 0.1) -> list[dict[
             continue
         of = curves[arm.label]
         steps = min(points[-1, 0] for points in of.values())
-        last = np.array([_mean_of_end(points, steps, share) for points in of.values()])
+        last = np.array([mean_of_end(points, steps, share) for points in of.values()])
         whole = on_grid(of, np.linspace(0, steps, 200)).mean(1)
-        rows.append({"arm": arm.label, "seeds": len(last), "steps": int(steps), "last": _interval(last), "whole": _interval(whole),
+        rows.append({"arm": arm.label, "seeds": len(last), "steps": int(steps), "last": interval(last), "whole": interval(whole),
                      "solved": [solved_from(points) for points in of.values()]})
     return rows
-
-
-def _mean_of_end(points: np.ndarray, steps: float, share: float) -> float:
-    """Mean success over the last `share` of the first `steps` steps."""
-    made = points[points[:, 0] <= steps]
-    made = made if len(made) else points[:1]
-    return float(made[made[:, 0] >= made[-1, 0] * (1 - share), 1].mean())
-
-
-def solved_from(points: np.ndarray, success: float = 0.9) -> float:
-    """The step of the first evaluation from which no later one falls below `success`; ∞ where the last one does."""
-    below = np.flatnonzero(points[:, 1] < success)
-    first = below[-1] + 1 if len(below) else 0
-    return float(points[first, 0]) if first < len(points) else np.inf
-
-
-def _interval(values: np.ndarray) -> tuple[float, float, float]:
-    low, high = bootstrap(values)
-    return float(values.mean()), float(low), float(high)
 
 
 TABLE_HEAD = "| arm | seeds | steps | success, last tenth | 95 % interval | all of training | 95 % interval | ≥ 0.9 from, by seed |"

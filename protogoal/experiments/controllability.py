@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protogoal.envs.controllability import DOMAINS, collect, make_dynamics, take
-from protogoal.experiments.arms import bootstrap, read_csv, write_csv
+from protogoal.experiments.curves import bootstrap, read_csv, write_csv
 from protogoal.goals.plausibility import CONTROLLABILITY_THRESHOLD
 from protogoal.goals.table import pack_columns
 from protogoal.goals.values import EstimatorSettings, seek_avoid_values

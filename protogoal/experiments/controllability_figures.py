@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from protogoal.experiments.arms import COLOURS, bootstrap, read_csv
+from protogoal.experiments.curves import COLOURS, bootstrap, read_csv
 from protogoal.goals.plausibility import CONTROLLABILITY_THRESHOLD
 
 INK, MUTED = "#1b1f24", "#57606a"

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from protogoal.experiments import arms, scaling_figures
-from protogoal.experiments.arms import Arm, Comparison, Scale, read_csv, write_csv
+from protogoal.experiments.arms import Arm, Comparison, Scale
+from protogoal.experiments.curves import read_csv, success_curves, write_csv
 from protogoal.run.directory import commit, write_text
 
 PRESET = "baba-umaze-small-protogoal"
@@ -268,7 +269,7 @@ def _engines_words(out: Path) -> list[str]:
     """When each run first solved the task, and how it ended."""
     lines = ["## What both engines learn", "", "![learning curves of both engines](engines/learning.png)", "",
              *_table("engine", "seed", "first evaluation with success ≥ 0.95", "success over the last tenth")]
-    for arm, seeds in arms.success_curves(read_csv(out / "curves.csv")).items():
+    for arm, seeds in success_curves(read_csv(out / "curves.csv")).items():
         for seed, points in seeds.items():
             solved = points[points[:, 1] >= 0.95, 0]
             last = points[points[:, 0] >= 0.9 * points[-1, 0], 1].mean()

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from protogoal.experiments.arms import read_csv
+from protogoal.experiments.curves import read_csv
 
 NEEDED = 128 * 260  # steps a second of the paper's actors
 LEARNED_BY_AN_UPDATE = 64 * 10  # transitions, with the paper's settings; one is learned for each that is acted

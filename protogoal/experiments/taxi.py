@@ -25,7 +25,8 @@ from typing import Any
 import numpy as np
 
 from protogoal.config import TabularConfig
-from protogoal.experiments.arms import Scale, bootstrap, on_grid, read_csv, success_curves, write_csv
+from protogoal.experiments.arms import Scale
+from protogoal.experiments.curves import bootstrap, on_grid, read_csv, success_curves, write_csv
 from protogoal.run.directory import commit, write_text
 
 AGENTS = {"proto-goal": "protogoal", "Q-learning": "qlearning"}  # name in the figure → preset's agent

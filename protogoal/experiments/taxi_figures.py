@@ -13,7 +13,7 @@ import numpy as np
 from gymnasium.envs.toy_text.taxi import MAP
 
 from protogoal.envs.taxi import DEPOTS
-from protogoal.experiments.arms import on_grid, read_csv, success_curves
+from protogoal.experiments.curves import on_grid, read_csv, success_curves
 
 AGENT_COLOUR = {"proto-goal": "#0072B2", "Q-learning": "#D55E00"}  # Okabe and Ito: colour-blind safe
 DEPOT_COLOUR = {"R": "#d62728", "G": "#2ca02c", "Y": "#e3b505", "B": "#1f5fd0"}

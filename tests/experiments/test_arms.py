@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from protogoal.experiments import EXPERIMENTS, arms, experiment, redraw
+from protogoal.experiments import EXPERIMENTS, arms, curves, experiment, redraw
 from protogoal.experiments.comparisons import COMPARISONS
 from protogoal.presets import PRESETS
 
@@ -16,7 +16,7 @@ TAXI = arms.Comparison(
 def test_arms_are_trained_collected_drawn_and_skipped_when_finished(tmp_path):
     out = tmp_path / "toy"
     TAXI.run("smoke", None, out)
-    rows = arms.read_csv(out / "curves.csv")
+    rows = curves.read_csv(out / "curves.csv")
     assert {(row["arm"], row["seed"]) for row in rows} == {(arm, seed) for arm in ("proto-goal", "p_task = 0.5") for seed in "01"}
     assert {int(row["step"]) for row in rows} == {0, 1000, 2000}
     assert (out / "learning.png").read_bytes()[:4] == b"\x89PNG"
@@ -33,7 +33,7 @@ def test_arms_are_trained_collected_drawn_and_skipped_when_finished(tmp_path):
     other = replace(TAXI, name="other", arms=[arms.Arm("the same under another name", "taxi-protogoal", {"pge.p_task": 0.1})])
     other.run("smoke", None, tmp_path / "other")  # a neighbour has made these very runs
     assert all(path.is_symlink() for path in (tmp_path / "other" / "runs").iterdir())
-    assert len(arms.read_csv(tmp_path / "other" / "curves.csv")) == len(rows) // 2
+    assert len(curves.read_csv(tmp_path / "other" / "curves.csv")) == len(rows) // 2
 
 
 def test_runs_of_another_scale_are_refused_and_not_mixed_in(tmp_path):
@@ -71,14 +71,14 @@ def test_at_the_papers_scale_the_papers_settings_run_on_ray():
 
 
 def test_curves_hold_their_last_value_and_start_at_zero():
-    curves = {0: np.array([[10.0, 0.5], [20.0, 1.0]])}
-    np.testing.assert_allclose(arms.on_grid(curves, np.array([0.0, 10.0, 15.0, 99.0])), [[0.0, 0.5, 0.5, 1.0]])
+    seeds = {0: np.array([[10.0, 0.5], [20.0, 1.0]])}
+    np.testing.assert_allclose(curves.on_grid(seeds, np.array([0.0, 10.0, 15.0, 99.0])), [[0.0, 0.5, 0.5, 1.0]])
 
 
 def test_seeds_of_different_length_are_compared_over_the_steps_that_all_have_made(tmp_path):
     rows = [("proto-goal", 0, step, 1.0, 10, won) for step, won in ((50, 0), (95, 2), (100, 4))]
     rows += [("proto-goal", 1, step, 1.0, 10, won) for step, won in ((50, 0), (98, 6), (150, 10), (200, 10))]
-    arms.write_csv(tmp_path / "curves.csv", arms.CURVES, rows)
+    curves.write_csv(tmp_path / "curves.csv", arms.CURVES, rows)
     [row] = arms.summary(TAXI, tmp_path)
     assert row["steps"] == 100
     assert row["last"][0] == pytest.approx((0.3 + 0.6) / 2)  # 0.2 and 0.4 of one seed, 0.6 of the other
@@ -87,23 +87,23 @@ def test_seeds_of_different_length_are_compared_over_the_steps_that_all_have_mad
 
 def test_solved_is_from_where_no_evaluation_falls_back():
     points = np.array([[1.0, 0.0], [2.0, 1.0], [3.0, 0.5], [4.0, 0.95], [5.0, 0.9]])
-    assert arms.solved_from(points) == 4.0
-    assert arms.solved_from(points[:3]) == np.inf
-    assert arms.solved_from(points[3:]) == 4.0
+    assert curves.solved_from(points) == 4.0
+    assert curves.solved_from(points[:3]) == np.inf
+    assert curves.solved_from(points[3:]) == 4.0
 
 
 def test_the_bootstrap_interval_holds_the_mean_and_is_a_point_for_equal_seeds():
-    low, high = arms.bootstrap(np.array([0.0, 1.0, 1.0]))
+    low, high = curves.bootstrap(np.array([0.0, 1.0, 1.0]))
     assert 0.0 <= low < 2 / 3 < high <= 1.0
-    low, high = arms.bootstrap(np.full((4, 2), 0.7))
+    low, high = curves.bootstrap(np.full((4, 2), 0.7))
     np.testing.assert_allclose([low, high], 0.7)
 
 
 def test_a_csv_survives_a_round_trip(tmp_path):
-    arms.write_csv(tmp_path / "x.csv", ("a", "b"), [("one, two", 0.25), ("three", 3)])
-    assert arms.read_csv(tmp_path / "x.csv") == [{"a": "one, two", "b": "0.25"}, {"a": "three", "b": "3"}]
+    curves.write_csv(tmp_path / "x.csv", ("a", "b"), [("one, two", 0.25), ("three", 3)])
+    assert curves.read_csv(tmp_path / "x.csv") == [{"a": "one, two", "b": "0.25"}, {"a": "three", "b": "3"}]
     with pytest.raises(ValueError, match="is missing"):
-        arms.read_csv(tmp_path / "y.csv")
+        curves.read_csv(tmp_path / "y.csv")
 
 
 def test_every_named_comparison_exists_and_its_arms_are_presets_with_known_fields():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from protogoal.experiments import controllability
-from protogoal.experiments.arms import read_csv
+from protogoal.experiments.curves import read_csv
 
 
 def test_f1_is_that_of_the_textbook():

@@ -5,7 +5,7 @@ pytest.importorskip("ray")
 
 from protogoal.agents.counting import count
 from protogoal.experiments import scaling, scaling_figures, scaling_load, scaling_parts
-from protogoal.experiments.arms import write_csv
+from protogoal.experiments.curves import write_csv
 from protogoal.run.ray.published import Published
 
 

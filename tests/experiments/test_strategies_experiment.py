@@ -5,7 +5,8 @@ import pytest
 
 from protogoal.config import TabularConfig
 from protogoal.experiments import experiment, strategies
-from protogoal.experiments.arms import CURVES, write_csv
+from protogoal.experiments.arms import CURVES
+from protogoal.experiments.curves import write_csv
 from protogoal.goals.selection import STRATEGIES
 from protogoal.presets import PRESETS
 from protogoal.run.tabular import TabularSession
