@@ -81,6 +81,8 @@ class Comparison:
     """Fields changed besides at scale smoke, so that a run takes seconds."""
     command: str = ""
     """What makes it, where it is not `protogoal reproduce NAME`."""
+    shows_goals: bool = True
+    """Whether to write down and draw what its first arm discovered when."""
 
     def run(self, scale: str, seeds: int | None, out: Path) -> None:
         run(self, scale, seeds, out)
@@ -249,7 +251,7 @@ def collect(comparison: Comparison, jobs: Sequence[tuple[Arm, int]], out: Path) 
                 curves.append((arm.label, seed, *row))
             wanted = "SELECT step, name, value FROM metrics ORDER BY name, step"
             metrics.extend((arm.label, seed, *row) for row in store.rows(wanted))
-            if arm is comparison.arms[0]:
+            if comparison.shows_goals and arm is comparison.arms[0]:
                 goals.extend((arm.label, seed, *row) for row in discovered.discoveries(store))
     write_csv(out / "curves.csv", CURVES, curves)
     write_csv(out / "metrics.csv", METRICS, metrics)

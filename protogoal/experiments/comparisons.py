@@ -75,7 +75,7 @@ def ablation(name: str, title: str, claim: str, arms: Sequence[tuple[str, dict[s
     preset = f"baba-umaze-{level}-protogoal"
     return Comparison(
         f"ablation-{name}", f"{title}, U-Maze {level}", claim, [Arm(label, preset, fields) for label, fields in arms],
-        {"smoke": SMOKE, "cpu": Scale(ABLATION_STEPS[level], 3), "paper": PAPER}, ONE_CORE, TINY)
+        {"smoke": SMOKE, "cpu": Scale(ABLATION_STEPS[level], 3), "paper": PAPER}, ONE_CORE, TINY, shows_goals=False)
 
 
 _ALL = [
