@@ -24,8 +24,6 @@ import numpy as np
 
 from protogoal.experiments import discovered
 from protogoal.experiments.curves import (
-    COLOURS,
-    bootstrap,
     interval,
     mean_of_end,
     on_grid,
@@ -83,6 +81,8 @@ class Comparison:
     """What makes it, where it is not `protogoal reproduce NAME`."""
     shows_goals: bool = True
     """Whether to write down and draw what its first arm discovered when."""
+    shows_time: bool = False
+    """Whether to draw success against wall time as well."""
 
     def run(self, scale: str, seeds: int | None, out: Path) -> None:
         run(self, scale, seeds, out)
@@ -262,55 +262,10 @@ def collect(comparison: Comparison, jobs: Sequence[tuple[Arm, int]], out: Path) 
 # --- figure and README --------------------------------------------------------------------------------------------
 
 def plot(comparison: Comparison, out: Path) -> None:
-    """learning.png: mean success against steps, with the 95 % bootstrap interval over seeds and each seed's line.
+    """learning.png, time.png where wall time is asked for, goals.png where goals were written down; from the CSV alone."""
+    from protogoal.experiments import arms_figures
 
-    Where the proto-goal agent is the first arm, goals.png: what it discovered when.
-    """
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    curves = success_curves(read_csv(out / "curves.csv"))
-    panels = list(dict.fromkeys(arm.panel for arm in comparison.arms if arm.label in curves))
-    size = (7, 4.2) if len(panels) == 1 else (2.7 * len(panels) + 0.6, 3.4)
-    figure, axes = plt.subplots(1, len(panels), figsize=size, sharey=True, squeeze=False, constrained_layout=True)
-    for k, (axis, panel) in enumerate(zip(axes[0], panels, strict=True)):
-        arms = [arm for arm in comparison.arms if arm.panel == panel and arm.label in curves]
-        for colour, arm in zip(COLOURS * 3, arms, strict=False):
-            _draw(axis, curves[arm.label], colour, arm.name, shade=0.15 if len(arms) <= 3 else 0.06)
-        axis.set(ylim=(-0.03, 1.03), title=panel or comparison.title, xlabel="environment steps (millions)")
-        axis.grid(alpha=0.25)
-        axis.spines[["top", "right"]].set_visible(False)
-        if k == 0:
-            axis.set_ylabel("success of the evaluator")
-            if len(arms) <= 3:
-                axis.legend(frameon=False)
-            else:  # many lines leave no room among them
-                figure.legend(loc="outside lower center", ncols=2, frameon=False)
-    if len(panels) > 1:
-        figure.suptitle(comparison.title)
-    temporary = out / ".learning.png"
-    figure.savefig(temporary, dpi=150, format="png")
-    plt.close(figure)
-    temporary.replace(out / "learning.png")
-    if (out / "goals.csv").exists():
-        title = f"{comparison.title}: goals discovered" + f", {comparison.arms[0].panel}" * bool(comparison.arms[0].panel)
-        discovered.plot(read_csv(out / "goals.csv"), COLOURS, title, out / "goals.png")
-
-
-def _draw(axis: Any, seeds: Mapping[int, np.ndarray], colour: str, name: str, shade: float) -> None:
-    """One arm: its mean as far as every seed went, the interval, and the seeds themselves."""
-    start = max(points[0, 0] for points in seeds.values())
-    end = min(points[-1, 0] for points in seeds.values())
-    grid = np.unique(np.concatenate([points[:, 0] for points in seeds.values()]))
-    grid = grid[(grid >= start) & (grid <= end)]
-    values = np.stack([np.interp(grid, points[:, 0], points[:, 1]) for points in seeds.values()])
-    low, high = bootstrap(values)
-    axis.plot(grid / 1e6, values.mean(0), color=colour, linewidth=2.2, label=f"{name}  ({len(seeds)} seed{'s' * (len(seeds) > 1)})")
-    axis.fill_between(grid / 1e6, low, high, color=colour, alpha=shade, linewidth=0)
-    for points in seeds.values():
-        axis.plot(points[:, 0] / 1e6, points[:, 1], color=colour, linewidth=0.7, alpha=0.5)
+    arms_figures.draw(comparison, out)
 
 
 def summary(comparison: Comparison, out: Path, share: float = 0.1) -> list[dict[str, Any]]:
@@ -369,12 +324,13 @@ def describe(comparison: Comparison, scale: str, seeds: int, out: Path) -> None:
     """README.md: claim, table, command, commit; a hand-written notes.md beside it is included, and never overwritten."""
     rows = [TABLE_HEAD, "|---" * 8 + "|", *table(comparison, out)]
     notes = (out / "notes.md").read_text() if (out / "notes.md").exists() else ""
-    discovery = ["![goals discovered](goals.png)", ""] if (out / "goals.png").exists() else []
+    figures = {"time": "learning curves against wall time", "goals": "goals discovered"}
+    others = [line for name, words in figures.items() if (out / f"{name}.png").exists() for line in (f"![{words}]({name}.png)", "")]
     command = comparison.command or f"protogoal reproduce {comparison.name}"
     example = " ".join(arguments(comparison, comparison.arms[0], 0, scale, Path("OUT")))
     text = "\n".join([
         f"# {comparison.title}", "", f"The paper: {comparison.claim}", "", "![learning curves](learning.png)", "", *rows, "",
-        *discovery, notes,
+        *others, notes,
         f"- command: `{command} --scale {scale} --seeds {seeds}`; one run of it: `protogoal {example}`",
         f"- commit: {', '.join(_commits(comparison, seeds, out)) or 'unknown'}",
         f"- machine: {os.cpu_count()} CPU cores, no GPU; date {time.strftime('%Y-%m-%d')}",

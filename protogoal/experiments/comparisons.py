@@ -27,7 +27,7 @@ def baba(name: str, level: str, steps: int) -> Comparison:
         "with proto-goals R2D2 solves the U-Maze within 200 million frames; R2D2 alone never sees a reward and Agent57 stays flat.",
         [Arm("proto-goal R2D2", f"baba-umaze-{level}-protogoal"), Arm("R2D2", f"baba-umaze-{level}-r2d2"),
          Arm("Agent57", f"baba-umaze-{level}-agent57")],
-        {"smoke": SMOKE, "cpu": Scale(steps, 3), "paper": PAPER}, ONE_CORE, TINY)
+        {"smoke": SMOKE, "cpu": Scale(steps, 3), "paper": PAPER}, ONE_CORE, TINY, shows_time=True)
 
 
 def agent57(steps: int) -> Comparison:

@@ -1,0 +1,74 @@
+"""The figures of a comparison: success against steps and against wall time, and what was discovered when."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from protogoal.experiments import discovered
+from protogoal.experiments.curves import COLOURS, bootstrap, read_csv, success_curves
+
+if TYPE_CHECKING:
+    from protogoal.experiments.arms import Comparison
+
+Curves = Mapping[str, Mapping[int, np.ndarray]]
+
+
+def draw(comparison: Comparison, out: Path) -> None:
+    """Each figure that the CSV files of `out` allow and the comparison asks for."""
+    rows = read_csv(out / "curves.csv")
+    _draw_success(comparison, success_curves(rows), 1e6, "environment steps (millions)", out / "learning.png")
+    if comparison.shows_time:
+        _draw_success(comparison, success_curves(rows, "seconds"), 60.0, "minutes, on one shared core", out / "time.png")
+    if (out / "goals.csv").exists():
+        title = f"{comparison.title}: goals discovered" + f", {comparison.arms[0].panel}" * bool(comparison.arms[0].panel)
+        discovered.plot(read_csv(out / "goals.csv"), COLOURS, title, out / "goals.png")
+
+
+def _draw_success(comparison: Comparison, curves: Curves, unit: float, xlabel: str, file: Path) -> None:
+    """Mean success with the 95 % bootstrap interval over seeds, and each seed's line; a panel for each group of arms."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    panels = list(dict.fromkeys(arm.panel for arm in comparison.arms if arm.label in curves))
+    size = (7, 4.2) if len(panels) == 1 else (2.7 * len(panels) + 0.6, 3.4)
+    figure, axes = plt.subplots(1, len(panels), figsize=size, sharey=True, squeeze=False, constrained_layout=True)
+    for k, (axis, panel) in enumerate(zip(axes[0], panels, strict=True)):
+        arms = [arm for arm in comparison.arms if arm.panel == panel and arm.label in curves]
+        for colour, arm in zip(COLOURS * 3, arms, strict=False):
+            _draw_arm(axis, curves[arm.label], unit, colour, arm.name, shade=0.15 if len(arms) <= 3 else 0.06)
+        axis.set(ylim=(-0.03, 1.03), title=panel or comparison.title, xlabel=xlabel)
+        axis.grid(alpha=0.25)
+        axis.spines[["top", "right"]].set_visible(False)
+        if k == 0:
+            axis.set_ylabel("success of the evaluator")
+            if len(arms) <= 3:
+                axis.legend(frameon=False)
+            else:  # many lines leave no room among them
+                figure.legend(loc="outside lower center", ncols=2, frameon=False)
+    if len(panels) > 1:
+        figure.suptitle(comparison.title)
+    temporary = file.with_name(f".{file.name}")
+    figure.savefig(temporary, dpi=150, format="png")
+    plt.close(figure)
+    temporary.replace(file)
+
+
+def _draw_arm(axis: Any, seeds: Mapping[int, np.ndarray], unit: float, colour: str, name: str, shade: float) -> None:
+    """One arm: its mean as far as every seed went, the interval, and the seeds themselves."""
+    start = max(points[0, 0] for points in seeds.values())
+    end = min(points[-1, 0] for points in seeds.values())
+    grid = np.unique(np.concatenate([points[:, 0] for points in seeds.values()]))
+    grid = grid[(grid >= start) & (grid <= end)]
+    values = np.stack([np.interp(grid, points[:, 0], points[:, 1]) for points in seeds.values()])
+    low, high = bootstrap(values)
+    label = f"{name}  ({len(seeds)} seed{'s' * (len(seeds) > 1)})"
+    axis.plot(grid / unit, values.mean(0), color=colour, linewidth=2.2, label=label)
+    axis.fill_between(grid / unit, low, high, color=colour, alpha=shade, linewidth=0)
+    for points in seeds.values():
+        axis.plot(points[:, 0] / unit, points[:, 1], color=colour, linewidth=0.7, alpha=0.5)
