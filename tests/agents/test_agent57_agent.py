@@ -20,6 +20,7 @@ from protogoal.config import (
     LearnerSettings,
     NetworkSettings,
     ReplaySettings,
+    RiverSettings,
 )
 from protogoal.deep.returns import h_inverse
 from protogoal.deep.settings_agent57 import Agent57Settings
@@ -165,8 +166,11 @@ def test_a_run_that_is_saved_and_loaded_goes_on_to_the_bit_and_threads_change_no
     assert plain(whole.state_dict()) == plain(rest.state_dict())
 
 
-def test_it_trains_on_baba(tmp_path):
-    config = dataclasses.replace(ALL, env=BabaSettings(max_steps=30), steps=400)
+@pytest.mark.parametrize("env", [BabaSettings(max_steps=30), RiverSettings(max_steps=30, workers=0)], ids=["baba", "minihack"])
+def test_it_trains_on_the_papers_domains(env, tmp_path):
+    if isinstance(env, RiverSettings):
+        pytest.importorskip("minihack")
+    config = dataclasses.replace(ALL, env=env, steps=400)
     with Store.create(tmp_path / "run.db") as store:
         session = LocalSession(config)
         train(session, store, 1000)
