@@ -26,8 +26,8 @@ EXPERIMENTS: dict[str, str] = {
     **{
         name: f"protogoal.experiments.comparisons:{name}"
         for name in (
-            "baba", "baba-small", "baba-paper", "agent57", "minihack-narrow-river", "minihack-wide-river-lava", "ablation-p-task",
-            "ablation-desirability", "ablation-reachability", "ablation-stratification", "ablation-hindsight",
+            "baba", "baba-small", "baba-paper", "agent57", "agent57-umaze", "minihack-narrow-river", "minihack-wide-river-lava",
+            "ablation-p-task", "ablation-desirability", "ablation-reachability", "ablation-stratification", "ablation-hindsight",
             "ablation-plausibility", "ablation-recombination",
         )
     },

@@ -17,6 +17,7 @@ TINY: dict[str, Any] = {
     "actor.num_envs": 8, "learner.batch_size": 4, "learner.min_replay": 500, "network.hidden": 32, "refresh_every": 1000,
     "evaluation.every": 2000, "evaluation.episodes": 4, "evaluation.final_episodes": 4, "env.max_steps": 60,
 }
+NO_LIMIT = {name: value for name, value in TINY.items() if name != "env.max_steps"}  # Deep Sea has none
 ONE_CORE = {"threads": 1}  # seeds and arms fill the cores
 
 
@@ -30,17 +31,17 @@ def baba(name: str, level: str, steps: int) -> Comparison:
         {"smoke": SMOKE, "cpu": Scale(steps, 3), "paper": PAPER}, ONE_CORE, TINY, shows_time=True)
 
 
-def agent57(steps: int) -> Comparison:
-    """The baseline itself, on a probe that needs deep exploration: whole, without each of its parts, and R2D2."""
-    preset = "deep-sea-agent57"
+def agent57(name: str, title: str, domain: str, steps: int, fields: dict[str, Any], smoke: dict[str, Any]) -> Comparison:
+    """The baseline itself where exploration is needed: whole, without each of its parts, and R2D2."""
+    preset = f"{domain}-agent57"
     return Comparison(
-        "agent57", "Agent57 on Deep Sea, 20×20",
+        name, title,
         "Agent57 is its strongest opponent; a comparison is worth something only if the opponent explores where it is known to.",
-        [Arm("Agent57", preset), Arm("R2D2", "deep-sea-r2d2"), Arm("no episodic novelty", preset, {"agent57.is_episodic": False}),
+        [Arm("Agent57", preset), Arm("R2D2", f"{domain}-r2d2"), Arm("no episodic novelty", preset, {"agent57.is_episodic": False}),
          Arm("no lifelong novelty", preset, {"agent57.is_lifelong": False}),
          Arm("one policy", preset, {"agent57.num_policies": 1})],
-        {"smoke": SMOKE, "cpu": Scale(steps, 3), "paper": Scale(10 * steps, 10)}, ONE_CORE | {"env.size": 20},
-        {name: value for name, value in TINY.items() if name != "env.max_steps"})
+        {"smoke": SMOKE, "cpu": Scale(steps, 3), "paper": Scale(10 * steps, 10)}, ONE_CORE | fields, smoke,
+        shows_goals=False)
 
 
 def narrow_river(steps: int) -> Comparison:
@@ -82,7 +83,8 @@ _ALL = [
     baba("baba", "medium", 4_000_000),
     baba("baba-small", "small", 1_500_000),
     baba("baba-paper", "paper", 10_000_000),
-    agent57(150_000),
+    agent57("agent57", "Agent57 on Deep Sea, 20×20", "deep-sea", 150_000, {"env.size": 20}, NO_LIMIT),
+    agent57("agent57-umaze", "Agent57 on Baba Is You, U-Maze small", "baba-umaze-small", 1_500_000, {}, TINY),
     narrow_river(300_000),
     wide_river(3_000_000),
     ablation("p-task", "How often to follow the task", "with p_task = 0 the evaluator never wins; 0.1 was best.",
