@@ -58,7 +58,7 @@ def _forward(config: DeepConfig) -> Callable[[], Any]:
 
 def _matrix(states: np.ndarray, query: np.ndarray) -> Callable[[], Any]:
     """The same search with a distance matrix and topk."""
-    memory, q = torch.from_numpy(states), torch.from_numpy(query)
+    memory, q = torch.from_numpy(states).float(), torch.from_numpy(query).float()
 
     def run() -> Any:
         distance = memory.square().sum(-1) - 2.0 * torch.bmm(memory, q.unsqueeze(-1)).squeeze(-1) + q.square().sum(-1, keepdim=True)
@@ -71,8 +71,8 @@ def run(quick: bool = False) -> list[dict[str, Any]]:
     torch.set_num_threads(1)
     repeats = 5 if quick else 30
     rng = np.random.default_rng(0)
-    states = rng.normal(size=(ENVS, MEMORIES, SIZE)).astype(np.float32)
-    query = rng.normal(size=(ENVS, SIZE)).astype(np.float32)
+    states = rng.normal(size=(ENVS, MEMORIES, SIZE)).astype(np.float16)
+    query = rng.normal(size=(ENVS, SIZE)).astype(np.float16)
 
     def search(held: int) -> float:
         return _milliseconds(lambda: nearest_distances(states, np.full(ENVS, held), query, NEIGHBOURS), repeats)

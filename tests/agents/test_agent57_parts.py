@@ -131,11 +131,12 @@ def test_a_state_too_similar_to_memory_is_worth_nothing():
 
 def test_nearest_distances_are_those_of_a_full_sort():
     rng = np.random.default_rng(0)
-    states, query = rng.normal(size=(3, 60, 8)).astype(np.float32), rng.normal(size=(3, 8)).astype(np.float32)
+    states, query = rng.normal(size=(3, 60, 8)).astype(np.float16), rng.normal(size=(3, 8)).astype(np.float16)
+    states[0, 0, 0], states[0, 1, 0] = 6e-8, -65504.0  # the smallest and the largest there is
     held = np.array([60, 4, 0])
     found = nearest_distances(states, held, query, 5)
     for i in range(3):
-        every = np.sort(np.square(states[i, : held[i]] - query[i]).sum(-1))[:5]
+        every = np.sort(np.square(states[i, : held[i]].astype(float) - query[i].astype(float)).sum(-1))[:5]
         np.testing.assert_allclose(found[i, : len(every)], every, rtol=1e-5)
         assert np.isinf(found[i, len(every) :]).all()
 
@@ -144,7 +145,18 @@ def test_a_full_memory_forgets_the_oldest():
     memory = EpisodicMemory(1, dataclasses.replace(SMALL, memory_capacity=2, neighbours=1))
     for x in (1.0, 2.0, 3.0):
         memory.reward(np.full((1, 4), x, np.float32))
-    assert nearest_distances(memory._states, np.array([2]), np.full((1, 4), 1.0, np.float32), 1)[0, 0] == 4.0
+    assert nearest_distances(memory._states, np.array([2]), np.full((1, 4), 1.0, np.float16), 1)[0, 0] == 4.0
+
+
+def test_half_precision_changes_rewards_by_less_than_a_percent_and_a_huge_embedding_stays_finite():
+    states = np.random.default_rng(0).normal(size=(60, 1, 32)).astype(np.float32)
+    settings = dataclasses.replace(SMALL, embedding_size=32, memory_capacity=100)
+    memory = EpisodicMemory(1, settings)
+    fast = [float(memory.reward(state)[0]) for state in states]
+    expected = slow.episodic_rewards(states[:, 0], settings.neighbours, settings.kernel_epsilon, settings.cluster_distance,
+                                     settings.pseudo_count, settings.max_similarity, MEAN_HORIZON)
+    np.testing.assert_allclose(fast, expected, rtol=0.01)
+    assert np.isfinite(memory.reward(np.full((1, 32), 1e9, np.float32))).all()
 
 
 # --- learned parts ------------------------------------------------------------------------------------------------
