@@ -298,11 +298,20 @@ def table(comparison: Comparison, out: Path) -> list[str]:
         mean, low, high = row[name]
         return f"{mean:.2f} | {low:.2f}–{high:.2f}"
 
-    def solved(row: Mapping[str, Any]) -> str:
-        return ", ".join(f"{step / 1e6:.3g} M" if np.isfinite(step) else "not" for step in row["solved"])
+    return [f"| {row['arm']} | {row['seeds']} | {row['steps']:,} | {cells('last', row)} | {cells('whole', row)} "
+            f"| {_solved(row['solved'])} |" for row in summary(comparison, out)]
 
-    return [f"| {row['arm']} | {row['seeds']} | {row['steps']:,} | {cells('last', row)} | {cells('whole', row)} | {solved(row)} |"
-            for row in summary(comparison, out)]
+
+def _solved(steps: Sequence[float], most: int = 5) -> str:
+    """From which step each seed was solved; of more than `most` seeds how many of them, the first and the last."""
+
+    def words(step: float) -> str:
+        return "not" if not np.isfinite(step) else f"{step / 1e6:.3g} M" if step >= 1e6 else f"{step / 1e3:.3g} k"
+
+    if len(steps) <= most:
+        return ", ".join(map(words, steps))
+    found = sorted(step for step in steps if np.isfinite(step))
+    return f"{len(found)} of {len(steps)}" + (f", {words(found[0])} to {words(found[-1])}" if found else "")
 
 
 def _commits(comparison: Comparison, seeds: int, out: Path) -> list[str]:
