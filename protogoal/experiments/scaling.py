@@ -202,9 +202,11 @@ def describe(out: Path, scale: str) -> None:
             lines += [*words(out), ""]
     if (out / "engines" / "curves.csv").is_file():
         lines += _engines_words(out / "engines")
+    made = f"commit: {commit()}"
     if (out / "notes.md").is_file():
         lines += [(out / "notes.md").read_text()]
-    lines += [f"- command: `protogoal reproduce scaling --scale {scale}`", f"- commit: {commit()}",
+        made = "commits: named part by part above"
+    lines += [f"- command: `protogoal reproduce scaling --scale {scale}`", f"- {made}",
               f"- machine: {os.cpu_count()} CPU cores, no GPU", ""]
     write_text(out / "README.md", "\n".join(lines))
 

@@ -251,7 +251,7 @@ def _findings(s: Summary) -> list[str]:
     verdict = "not confirmed at this scale"
     if pruned:
         verdict = "confirmed" if s.last_destination < 0 else "confirmed, but for that beginning"
-    never = "was never plausible" if s.last_destination < 0 else f"was last plausible at step {s.last_destination:,}"
+    never = "was never plausible" if s.last_destination < 0 else f"was last judged plausible at step {s.last_destination:,}"
     return [
         f"The paper: exploration with proto-goals learns SparseTaxi with fewer samples than ε-greedy Q-learning. Here, after "
         f"{s.steps[k]:,} steps, {ours:.2f} against {theirs:.2f}: {faster}.",
