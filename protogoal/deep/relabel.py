@@ -4,7 +4,7 @@ Nothing about goals is stored with a segment but its bits, so a goal invented to
 experience. Two ways:
 
   novelty  for each segment its own goal, the task, and up to M_her plausible goals it attained, drawn without replacement ∝ 1/√N
-  all      for every segment the task, every observed single-bit goal, and a sample of the AND-goals
+  all      for every segment the task, every known single-bit goal, and a sample of the AND-goals
 
 A goal g has reward b_g and discount γ(1 − b_g)(1 − terminated); the task has the environment's reward
 and γ(1 − terminated). Goals that were not attained matter as much: without them every value creeps to 1. `deep.learn` calls
@@ -30,7 +30,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class KnownGoals:
-    """The goals observed so far, as the learner needs them; published beside each goal set."""
+    """The goals observed or pursued so far, as the learner needs them; published beside each goal set."""
 
     ids: NDArray[np.int64]  # [G], ascending: single bits first
     members: NDArray[np.int32]  # [G, L], padded with -1
@@ -41,9 +41,11 @@ class KnownGoals:
 
     @staticmethod
     def of(evaluator: ProtoGoalEvaluator) -> KnownGoals:
-        """All goals of the table that were ever attained, and what the evaluator thinks of them."""
+        """The goals ever attained, or pursued (without pruning also in vain), and what the evaluator thinks of them."""
         table = evaluator.table
-        ids = np.flatnonzero(table.count > 0)
+        is_known = (table.count > 0) | (table.pursuits > 0)
+        is_known[evaluator.goal_set.ids] = True
+        ids = np.flatnonzero(is_known)
         members = table.member_array[ids]
         longest = max(1, int((members >= 0).sum(1).max(initial=1)))
         return KnownGoals(ids, members[:, :longest].copy(), table.count[ids].copy(), np.isin(ids, evaluator.goal_set.ids),
@@ -88,7 +90,7 @@ def relabel(
 
 
 def relabel_all(batch: Segments, known: KnownGoals, settings: LearnerSettings, rng: np.random.Generator) -> BatchGoals:
-    """The task, and the observed goals (at most `max_goals` single bits and `conjunctions` AND-goals)."""
+    """The task, and the known goals (at most `max_goals` single bits and `conjunctions` AND-goals)."""
     rows = shared_goals(known, settings, rng)
     members = np.concatenate([np.full((1, known.members.shape[1]), PAD, np.int32), known.members[rows]])
     bits = dense_bits(batch.active.reshape(-1, batch.active.shape[-1]), known.num_bits)  # [T·N, B]
@@ -121,10 +123,10 @@ def relabel_novelty(
     bits = dense_bits(batch.active.reshape(-1, batch.active.shape[-1]), known.num_bits)
     attained = attained_by(bits, known.members).reshape(batch.steps, n, len(known))
     own = np.searchsorted(known.ids, batch.goal[0])
-    is_known = np.append(known.ids, TASK)[own] == batch.goal[0]  # an AND-goal may be pursued before it was ever attained
+    is_known = np.append(known.ids, TASK)[own] == batch.goal[0]  # what was forgotten, or not published yet, is not
     own = np.where(is_known & (batch.goal[0] != TASK), own, len(known))
     happened: NDArray[np.bool_] = np.asarray(attained.any(0))  # [N, G]
-    rarity = known.count.astype(np.float64) ** -0.5
+    rarity = np.maximum(known.count, 1).astype(np.float64) ** -0.5
     hindsight = draw_without_replacement(happened & known.is_plausible, rarity, settings.hindsight_goals, rng)
     missed: NDArray[np.bool_] = np.logical_and(np.logical_not(happened), known.is_offered)
     others = draw_without_replacement(missed, np.ones(len(known)), settings.unattained_goals, rng)

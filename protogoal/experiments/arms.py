@@ -9,12 +9,15 @@ OUT/runs; `collect` makes the CSV of them, `plot` the figure of the CSV alone.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -127,18 +130,26 @@ def _changed_fields(comparison: Comparison, arm: Arm, seed: int, scale: str) -> 
 
 def _link_equal_run(comparison: Comparison, arm: Arm, seed: int, scale: str, out: Path) -> None:
     """Where an experiment beside this one has finished the same run, it becomes this one's too."""
-    from protogoal.config import to_dict
-
-    path, fields = run_path(out, arm, seed), _changed_fields(comparison, arm, seed, scale)
-    if path.is_symlink() or path.exists() or arm.preset not in PRESETS or "engine" in fields or scale == "paper":
+    path, wanted = run_path(out, arm, seed), _whole_config(comparison, arm, seed, scale)
+    if path.is_symlink() or path.exists() or wanted is None:
         return
-    wanted = json.loads(json.dumps(to_dict(with_fields(PRESETS[arm.preset], fields))))
     for file in sorted(out.parent.glob("*/runs/*/config.json")):
         record = json.loads(file.read_text())
-        if record["engine"] == "local" and record["config"] == wanted and _is_finished(file.parent):
+        if record.get("engine") == "local" and record.get("config") == wanted and _is_finished(file.parent):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.symlink_to(os.path.relpath(file.parent, path.parent))
             return
+
+
+def _whole_config(comparison: Comparison, arm: Arm, seed: int, scale: str) -> dict[str, Any] | None:
+    """The configuration that a run will record; None where options beside it decide (another engine, an own environment)."""
+    from protogoal.config import to_dict
+
+    fields = _changed_fields(comparison, arm, seed, scale)
+    if arm.preset not in PRESETS or "engine" in fields or scale == "paper":
+        return None
+    config: dict[str, Any] = json.loads(json.dumps(to_dict(with_fields(PRESETS[arm.preset], fields))))
+    return config
 
 
 def _option(name: str, value: Any) -> list[str]:
@@ -153,7 +164,7 @@ def _train_all(comparison: Comparison, scale: str, jobs: Sequence[tuple[Arm, int
 
     total = comparison.scales[scale].steps * len(jobs)
     pending: set[Future[None]] = set()
-    with ThreadPoolExecutor(processes) as pool, Progress(total, comparison.name) as bar:
+    with _sigterm_as_interrupt(), ThreadPoolExecutor(processes) as pool, Progress(total, comparison.name) as bar:
         children: dict[int, subprocess.Popen[bytes]] = {}
         try:
             pending = {pool.submit(_train_one, comparison, arm, seed, scale, out, children) for arm, seed in jobs}
@@ -165,22 +176,38 @@ def _train_all(comparison: Comparison, scale: str, jobs: Sequence[tuple[Arm, int
         except BaseException:
             for future in pending:
                 future.cancel()
-            for child in list(children.values()):  # the runs stop at their next checkpoint and can be resumed
+            for child in list(children.values()):  # each makes a checkpoint and ends; it can be resumed
                 child.terminate()
             raise
+
+
+@contextlib.contextmanager
+def _sigterm_as_interrupt() -> Iterator[None]:
+    """While it lasts SIGTERM is a KeyboardInterrupt, so that no runs are left behind."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _train_one(comparison: Comparison, arm: Arm, seed: int, scale: str, out: Path, children: dict[int, Any]) -> None:
     path = run_path(out, arm, seed)
     _link_equal_run(comparison, arm, seed, scale, out)
-    _check_settings(path, _changed_fields(comparison, arm, seed, scale))
+    wanted = _whole_config(comparison, arm, seed, scale)
+    _check_settings(path, _changed_fields(comparison, arm, seed, scale) if wanted is None else dict(_leaves(wanted)))
     if _is_finished(path):
         return
     words = ["resume", str(path)] if (path / "config.json").exists() else arguments(comparison, arm, seed, scale, out)
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}  # one core a run; seeds fill the others
     path.parent.mkdir(parents=True, exist_ok=True)
     with (path.parent / f"{path.name}.log").open("ab") as log:
-        child = subprocess.Popen([sys.executable, "-m", "protogoal.cli", *words], stdout=log, stderr=log, env=environment)
+        # a session of its own: Ctrl-C in the terminal must reach it once, through us, as the second signal kills it
+        child = subprocess.Popen([sys.executable, "-m", "protogoal.cli", *words], stdout=log, stderr=log, env=environment,
+                                 start_new_session=True)
         children[child.pid] = child
         code = child.wait()
         children.pop(child.pid, None)
@@ -192,7 +219,7 @@ def _train_one(comparison: Comparison, arm: Arm, seed: int, scale: str, out: Pat
 
 
 def _check_settings(path: Path, fields: Mapping[str, Any]) -> None:
-    """A run that is there already must have been made with these fields; at another scale, for one, it was not."""
+    """A run that is there already must have been made with these fields; at another scale, or by an older preset, it was not."""
     if not (path / "config.json").exists():
         return
     recorded = json.loads((path / "config.json").read_text())["config"]
@@ -202,6 +229,14 @@ def _check_settings(path: Path, fields: Mapping[str, Any]) -> None:
             made = made.get(part) if isinstance(made, dict) else None
         if made is not None and not isinstance(made, dict) and made != value:
             raise ValueError(f"{path} was made with {name} = {made}, not {value}; remove it, or choose another --out")
+
+
+def _leaves(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in config.items():
+        if isinstance(value, dict):
+            yield from _leaves(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, value
 
 
 def _reader(path: Path) -> Any:

@@ -70,7 +70,7 @@ def save_weights(path: Path, weights: Mapping[str, np.ndarray]) -> None:
 
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        save_file({name: np.ascontiguousarray(array) for name, array in weights.items()}, temporary)
+        save_file({name: np.asarray(array, order="C") for name, array in weights.items()}, temporary)
         temporary.replace(path)
     except OSError as error:
         temporary.unlink(missing_ok=True)

@@ -1,6 +1,9 @@
 """Agent57's parts: ladders, bandit, memory, embedding, distillation; each by hand and against tests/reference/agent57.py."""
 
 import dataclasses
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -139,6 +142,21 @@ def test_nearest_distances_are_those_of_a_full_sort():
         every = np.sort(np.square(states[i, : held[i]].astype(float) - query[i].astype(float)).sum(-1))[:5]
         np.testing.assert_allclose(found[i, : len(every)], every, rtol=1e-5)
         assert np.isinf(found[i, len(every) :]).all()
+
+
+def test_distances_are_the_same_where_the_processor_has_no_half_precision(tmp_path):
+    script = """
+import numpy as np
+from protogoal.agents.agent57.memory import nearest_distances
+every = np.arange(2**16, dtype=np.uint16).view(np.float16)
+every = every[np.isfinite(every)].reshape(-1, 1, 1)
+zero = np.zeros((len(every), 1), np.float16)
+found = nearest_distances(every, np.ones(len(every), np.int64), zero, 1)
+np.testing.assert_array_equal(found[:, 0], np.square(every[:, 0, 0].astype(np.float32)))
+assert nearest_distances(-np.ones((1, 1, 1), np.float16), np.array([1]), np.ones((1, 1), np.float16), 1)[0, 0] == 4.0
+"""
+    environment = os.environ | {"NUMBA_CPU_NAME": "generic", "NUMBA_CACHE_DIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", script], env=environment, check=True)
 
 
 def test_a_full_memory_forgets_the_oldest():

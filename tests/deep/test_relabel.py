@@ -10,7 +10,7 @@ from test_segments import play
 
 from protogoal.deep.relabel import KnownGoals, draw_without_replacement, relabel
 from protogoal.deep.settings import LearnerSettings
-from protogoal.goals.evaluator import ProtoGoalEvaluator
+from protogoal.goals.evaluator import PGESettings, ProtoGoalEvaluator
 from protogoal.goals.goal_set import GoalSet
 from protogoal.goals.plausibility import Verdict
 from protogoal.goals.table import TASK
@@ -85,6 +85,20 @@ def test_all_learns_the_task_and_every_observed_goal_once():
     assert (0, 6) not in learned  # never observed
     assert (1, 6) in learned
     assert goals.weight[0].tolist() == pytest.approx([1.0] + [1 / (len(learned) - 1)] * (len(learned) - 1))
+
+
+@pytest.mark.parametrize("settings", [ALL, NOVELTY])
+def test_a_goal_pursued_in_vain_is_learned_too(settings):
+    segment, _, _ = segment_and_goals()
+    evaluator = ProtoGoalEvaluator(8, 2, PGESettings(prune=False))  # bit 7 is never on
+    evaluator.table.observe(np.eye(8, dtype=bool)[:7], np.zeros(7))
+    evaluator.table.record_pursuits([7], [False])
+    own = replace(segment, goal=np.full_like(segment.goal, 7))
+    goals = relabel(own, KnownGoals.of(evaluator), settings, np.random.default_rng(0))
+    members = goals.members if goals.is_shared else goals.members[0]
+    place = [row[0] for row in members.tolist()].index(7)
+    assert (goals.weight[:, place] > 0).all()
+    assert (goals.reward[:, :, place] == 0).all()
 
 
 def test_all_draws_a_sample_where_there_are_too_many():

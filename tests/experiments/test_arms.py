@@ -1,3 +1,9 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -41,6 +47,34 @@ def test_runs_of_another_scale_are_refused_and_not_mixed_in(tmp_path):
     short.run("smoke", None, tmp_path / "toy")
     with pytest.raises(ValueError, match=r"was made with .* not .*; remove it, or choose another --out"):
         short.run("cpu", None, tmp_path / "toy")
+
+
+def test_runs_of_an_older_preset_are_refused_too(tmp_path):
+    arms.run(TAXI, "smoke", 1, tmp_path / "toy")
+    file = arms.run_path(tmp_path / "toy", TAXI.arms[0], 0) / "config.json"
+    record = json.loads(file.read_text())
+    record["config"]["learning"]["discount"] = 0.5
+    file.write_text(json.dumps(record))
+    with pytest.raises(ValueError, match=r"was made with learning.discount = 0.5, not"):
+        arms.run(TAXI, "smoke", 1, tmp_path / "toy")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_stopped_from_the_terminal_every_run_makes_a_checkpoint_first(tmp_path, number):
+    script = f"""
+from pathlib import Path
+from protogoal.experiments import arms
+long = arms.Comparison("long", "", "", [arms.Arm("taxi", "taxi-protogoal")], {{"cpu": arms.Scale(10**9, 1)}})
+arms.run(long, "cpu", 1, Path({str(tmp_path)!r}))
+"""
+    process = subprocess.Popen([sys.executable, "-c", script], start_new_session=True, stderr=subprocess.DEVNULL)
+    log = tmp_path / "runs" / "taxi-0.log"
+    deadline = time.monotonic() + 60
+    while not (log.exists() and "steps" in log.read_text()) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
+    assert process.wait(60) != 0
+    assert list((tmp_path / "runs" / "taxi-0" / "checkpoints").iterdir())
 
 
 def test_a_run_that_was_stopped_does_not_count_as_finished(tmp_path, monkeypatch):

@@ -91,11 +91,18 @@ def nearest_distances(states: Halves, held: NDArray[np.int64], query: Halves, k:
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def _from_half(context: Any, bits: Any) -> Any:  # numba has no float16, the processor has
+def _from_half(typing_context: Any, bits: Any) -> Any:  # numba has no float16, most processors have
     """The number whose half-precision bits these are."""
 
-    def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
-        return builder.fpext(builder.bitcast(arguments[0], ir.HalfType()), ir.FloatType())
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        single, word = ir.FloatType(), ir.IntType(32)
+        if "+f16c" in context.codegen().magic_tuple()[2].split(","):
+            return builder.fpext(builder.bitcast(arguments[0], ir.HalfType()), single)
+        # else by hand: exponent and fraction move to their places, 2^112 makes up for the other bias, the sign goes on top
+        half = builder.zext(arguments[0], word)
+        size = builder.bitcast(builder.shl(builder.and_(half, word(0x7FFF)), word(13)), single)
+        scaled = builder.bitcast(builder.fmul(size, single(2.0**112)), word)
+        return builder.bitcast(builder.or_(scaled, builder.shl(builder.and_(half, word(0x8000)), word(16))), single)
 
     return types.float32(types.uint16), generate
 
