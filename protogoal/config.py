@@ -141,7 +141,7 @@ class RaySettings:
     connect_seconds: float = 20.0
     """How long to wait for a cluster to answer."""
     answer_seconds: float = 300.0
-    """A process that does not start or answer for so long counts as dead."""
+    """A process that does not start or answer for so long counts as dead; an evaluation may take ten times as long."""
     worker_cpus: float = 1.0
     """CPUs that a worker reserves."""
     learner_cpus: float = 1.0

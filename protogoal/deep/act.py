@@ -262,19 +262,18 @@ class Evaluation:
 
 @torch.inference_mode()
 def evaluate(
-    network: QNetwork, env: BatchEnv, episodes: int, epsilon: float, rng: np.random.Generator, members: Array | None = None
+    network: QNetwork, env: BatchEnv, episodes: int, epsilon: float, rng: np.random.Generator
 ) -> Evaluation:
     """Plays `episodes` for the task (goal **0**), from fresh episodes.
 
     How many each environment plays is settled before, and all of them count, however long they take: counting the first
     to end would favour short episodes, which are those that succeed.
-    `members` [L] conditions on a proto-goal instead.
     """
     n = env.num_envs
     quota = episodes // n + (np.arange(n) < episodes % n)  # [N]
     observation, _ = env.reset(seed=int(rng.integers(2**31)))
     core = network.initial_core(n)
-    goal = torch.full((n, 1, 1), PAD) if members is None else torch.from_numpy(np.asarray(members)).expand(n, 1, -1)
+    goal = torch.full((n, 1, 1), PAD)
     is_first, action, reward = np.ones(n, bool), np.zeros(n, np.int16), np.zeros(n, np.float32)
     total, played, length = np.zeros(n), np.zeros(n, np.int64), np.zeros(n, np.int64)
     returns: list[float] = []

@@ -9,7 +9,7 @@ one product [T·N, d] × [d, G]. Without goals this is R2D2. `run.local` calls `
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -135,12 +135,11 @@ class Learner:
 
     def state_dict(self) -> dict[str, Any]:
         """Weights, target weights, optimiser, generator and count, as plain arrays and JSON-able values."""
-        moments = [self.optimizer.state.get(p, {}) for p in self.network.parameters()]
         return {
             "network": weights_to_arrays(self.network),
             "target": weights_to_arrays(self.target),
             "average": self.average.state_dict(),
-            "optimizer": [{name: value.numpy().copy() for name, value in moment.items()} for moment in moments],
+            "optimizer": optimizer_to_arrays(self.optimizer, self.network.parameters()),
             "rng": self.rng.bit_generator.state,
             "updates": self.updates,
         }
@@ -150,10 +149,22 @@ class Learner:
         weights_from_arrays(self.network, state["network"])
         weights_from_arrays(self.target, state["target"])
         self.average.load_state_dict(state["average"])
-        for parameter, moment in zip(self.network.parameters(), state["optimizer"], strict=True):
-            self.optimizer.state[parameter] = {name: torch.from_numpy(np.array(value)) for name, value in moment.items()}
+        optimizer_from_arrays(self.optimizer, self.network.parameters(), state["optimizer"])
         self.rng.bit_generator.state = state["rng"]
         self.updates = int(state["updates"])
+
+
+def optimizer_to_arrays(optimizer: torch.optim.Optimizer, parameters: Iterable[Tensor]) -> list[dict[str, Any]]:
+    """What an optimiser remembers of each parameter."""
+    return [{name: value.numpy().copy() for name, value in optimizer.state.get(p, {}).items()} for p in parameters]
+
+
+def optimizer_from_arrays(
+    optimizer: torch.optim.Optimizer, parameters: Iterable[Tensor], moments: Sequence[Mapping[str, Any]]
+) -> None:
+    """Take back what `optimizer_to_arrays` gave."""
+    for parameter, moment in zip(parameters, moments, strict=True):
+        optimizer.state[parameter] = {name: torch.from_numpy(np.array(value)) for name, value in moment.items()}
 
 
 def all_values(network: QNetwork, z: Tensor, goals: BatchGoals) -> Tensor:

@@ -19,6 +19,8 @@ from protogoal.goals.values import TransitionBatch
 
 Array = NDArray[Any]
 
+DRAWS = 100  # attempts to find a transition that was not truncated
+
 
 class Replay:
     """The last `capacity` transitions, as segments of burn_in + trace_length."""
@@ -118,9 +120,12 @@ class Replay:
 
     def sample_transitions(self, n: int, rng: np.random.Generator) -> TransitionBatch:
         """Up to n single transitions, uniform, as the proto-goal evaluator reads them: flat observations, dense bits."""
-        segment = rng.integers(self.size, size=n)
-        t = self.settings.burn_in + rng.integers(self.settings.trace_length, size=n)
-        kept = ~self._arrays["truncated"][segment, t]  # their successor is another episode's first state
+        for _ in range(DRAWS):  # one, but for a handful of transitions
+            segment = rng.integers(self.size, size=n)
+            t = self.settings.burn_in + rng.integers(self.settings.trace_length, size=n)
+            kept = ~self._arrays["truncated"][segment, t]  # the successor of others is another episode's first state
+            if kept.any():
+                break
         segment, t = segment[kept], t[kept]
         terminated = self._arrays["terminated"][segment, t]
         return TransitionBatch(

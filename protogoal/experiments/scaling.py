@@ -20,7 +20,7 @@ from typing import Any
 
 from protogoal.experiments import arms, scaling_figures
 from protogoal.experiments.arms import Arm, Comparison, Scale
-from protogoal.experiments.curves import read_csv, success_curves, write_csv
+from protogoal.experiments.curves import read_csv, write_csv
 from protogoal.run.directory import commit, write_text
 
 PRESET = "baba-umaze-small-protogoal"
@@ -268,12 +268,6 @@ def _soak_words(out: Path) -> list[str]:
 
 
 def _engines_words(out: Path) -> list[str]:
-    """When each run first solved the task, and how it ended."""
-    lines = ["## What both engines learn", "", "![learning curves of both engines](engines/learning.png)", "",
-             *_table("engine", "seed", "first evaluation with success ≥ 0.95", "success over the last tenth")]
-    for arm, seeds in success_curves(read_csv(out / "curves.csv")).items():
-        for seed, points in seeds.items():
-            solved = points[points[:, 1] >= 0.95, 0]
-            last = points[points[:, 0] >= 0.9 * points[-1, 0], 1].mean()
-            lines.append(f"| {arm} | {seed} | {f'{int(solved[0]):,} steps' if len(solved) else 'none'} | {last:.2f} |")
-    return [*lines, ""]
+    """When each run solved the task, and how it ended."""
+    return ["## What both engines learn", "", "![learning curves of both engines](engines/learning.png)", "", arms.TABLE_HEAD,
+            "|---" * 8 + "|", *arms.table(ENGINES, out), ""]

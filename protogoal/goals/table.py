@@ -39,7 +39,6 @@ class GoalTable:
         self._members = np.full((capacity, max_members), -1, np.int32)
         self._members[:num_bits, 0] = np.arange(num_bits)
         self._parents = np.full((capacity, 2), -1, np.int64)
-        self._born = np.zeros(capacity, np.int64)  # transitions seen when the goal entered the table
         self._count = np.zeros(capacity, np.int64)
         self._reward_sum = np.zeros(capacity)
         self._pursuits = np.zeros(capacity, np.int64)
@@ -65,11 +64,6 @@ class GoalTable:
         first, second = self._parents[goal]
         return None if first < 0 else (int(first), int(second))
 
-    def born(self, goal: int) -> int:
-        """How many transitions had been seen when the goal entered the table."""
-        self._check_id(goal)
-        return int(self._born[goal])
-
     def find(self, bits: Sequence[int]) -> int | None:
         """The id of the goal with exactly these bits, or None."""
         key = tuple(sorted({int(i) for i in bits}))
@@ -94,7 +88,6 @@ class GoalTable:
         goal = self.size
         self._members[goal, : len(union)] = union
         self._parents[goal] = first, second
-        self._born[goal] = self.transitions
         self._id_of[union] = goal
         self.size += 1
         return goal
@@ -194,7 +187,7 @@ class GoalTable:
 
     # --- state ----------------------------------------------------------------------------------------------------
 
-    _ARRAYS = ("members", "parents", "born", "count", "reward_sum", "pursuits", "outcomes")
+    _ARRAYS = ("members", "parents", "count", "reward_sum", "pursuits", "outcomes")
 
     def state_dict(self) -> dict[str, Any]:
         """All of it as plain arrays."""

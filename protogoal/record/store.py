@@ -140,28 +140,13 @@ class Store:
         """Something worth a line: a checkpoint, a resume, the first win."""
         self._add("events", [(int(step), self._seconds(), str(text))])
 
-    def pursuits(
-        self,
-        step: int,
-        ids: npt.ArrayLike,
-        success: npt.ArrayLike,
-        lengths: npt.ArrayLike,
-        starts: npt.ArrayLike | None = None,
-    ) -> None:
-        """Finished pursuits: goal id, attained or not, length in steps, the step at which it began; each [n].
-
-        Kept with the step at which it ended: start + length, or `step` without `starts`.
-        """
+    def pursuits(self, step: int, ids: npt.ArrayLike, success: npt.ArrayLike, lengths: npt.ArrayLike) -> None:
+        """Pursuits that have ended by `step`: goal id, attained or not, length in steps; each [n]."""
         columns = [_ints(ids), _ints(success), _ints(lengths)]
-        began = None if starts is None else _ints(starts)
-        lists = columns if began is None else [*columns, began]
-        if len({len(column) for column in lists}) != 1:
-            raise ValueError(f"pursuits: arrays of different lengths {[len(column) for column in lists]}")
-        ended = [int(step)] * len(columns[0])
-        if began is not None:
-            ended = [min(int(step), start + length) for start, length in zip(began, columns[2], strict=True)]
+        if len({len(column) for column in columns}) != 1:
+            raise ValueError(f"pursuits: arrays of different lengths {[len(column) for column in columns]}")
         with self._lock:
-            self._pursuits.extend(zip(ended, *columns, strict=True))
+            self._pursuits.extend((int(step), *row) for row in zip(*columns, strict=True))
             del self._pursuits[:-PURSUITS_PER_COMMIT]
             self._commit_sometimes()
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+import numpy as np
+
 from protogoal.agents.parts import core_shape, stored_spec
 from protogoal.config import DeepConfig
 from protogoal.deep.replay import replay_bytes
@@ -21,7 +23,7 @@ def memory_bytes() -> int | None:
 
 
 def check_memory(config: DeepConfig, env: BatchEnv) -> None:
-    """Refuses a replay that does not fit, with the capacity that would."""
+    """Refuses a replay, or Agent57's memories, that do not fit, with the capacity that would."""
     needed = replay_bytes(stored_spec(config, env), env.num_bits, env.max_active, core_shape(config), config.replay)
     memory = memory_bytes()
     if memory is not None and needed > SHARE * memory:
@@ -30,3 +32,12 @@ def check_memory(config: DeepConfig, env: BatchEnv) -> None:
             f"replay.capacity = {config.replay.capacity:,} needs {needed / 1e9:.1f} GB, this machine has "
             f"{memory / 1e9:.1f} GB; at most {fits:,} transitions fit"
         )
+    if config.agent == "agent57" and memory is not None:
+        state = env.num_envs * config.agent57.embedding_size * np.dtype(np.float16).itemsize  # one of each environment
+        fits = int((SHARE * memory - needed) / state)
+        if config.agent57.memory_capacity > fits:
+            raise ValueError(
+                f"agent57.memory_capacity = {config.agent57.memory_capacity:,} needs "
+                f"{config.agent57.memory_capacity * state / 1e9:.1f} GB, this machine has {memory / 1e9:.1f} GB; "
+                f"at most {fits:,} states fit beside replay"
+            )

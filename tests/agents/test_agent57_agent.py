@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from reference import agent57 as slow
+from reference.tiny_deep import TINY_AGENT57
 
 from protogoal.agents.agent57.agent import Agent57
 from protogoal.agents.agent57.curiosity import INTRINSIC
@@ -24,9 +25,9 @@ from protogoal.config import (
 )
 from protogoal.deep.returns import h_inverse
 from protogoal.deep.settings_agent57 import Agent57Settings
-from protogoal.presets import PRESETS, at_paper_scale
+from protogoal.presets import PRESETS, at_paper_scale, with_fields
 from protogoal.record.store import Store
-from protogoal.run import checkpoint
+from protogoal.run import checkpoint, limits
 from protogoal.run.environments import make_batch_env
 from protogoal.run.local import LocalSession
 
@@ -187,3 +188,10 @@ def test_the_presets_have_the_settings_of_the_paper_and_of_gridworlds():
         assert (ours.agent57.num_policies, ours.agent57.kernel_epsilon, ours.agent57.memory_capacity) == (16, 0.01, 5000)
         assert (paper.agent57.num_policies, paper.agent57.episodic_memory_reward_scale) == (32, 0.001)
         assert (paper.agent57.meta_episode_length, paper.agent57.memory_capacity) == (10, 10_000)
+
+
+@pytest.mark.parametrize("field", ["replay.capacity", "agent57.memory_capacity"])
+def test_what_does_not_fit_into_memory_is_refused_in_one_line(field, monkeypatch):
+    monkeypatch.setattr(limits, "memory_bytes", lambda: 100_000_000)
+    with pytest.raises(ValueError, match=rf"{field} = 10,000,000 needs .* GB, this machine has 0.1 GB; at most .* fit"):
+        LocalSession(with_fields(TINY_AGENT57, {field: 10_000_000}))

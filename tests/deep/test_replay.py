@@ -94,6 +94,12 @@ def test_transitions_for_the_evaluator_match_the_steps():
     assert (batch.next_observation.argmax(1)[goes_on] == after[goes_on]).all()
 
 
+def test_one_transition_can_be_drawn_though_some_are_truncated():
+    replay, _, _plain = filled(Corridor(length=50, limit=4), 200)  # a quarter of them are
+    rng = np.random.default_rng(0)
+    assert all(len(replay.sample_transitions(1, rng).action) == 1 for _ in range(200))
+
+
 def test_a_million_transitions_of_the_largest_baba_level_take_less_than_a_gigabyte():
     spec = {"planes": ArraySpec((7, 13, 15), np.dtype(np.uint8), "planes")}
     settings = ReplaySettings(capacity=1_000_000, trace_length=10)

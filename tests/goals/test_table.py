@@ -91,7 +91,6 @@ def test_an_and_goal_counts_from_its_creation_on():
     table.observe(both, np.zeros(3))
     goal = table.add(0, 1)
     assert table.count[goal] == 0
-    assert table.born(goal) == 3
     table.observe(both, np.zeros(3))
     assert table.count[goal] == 3
 

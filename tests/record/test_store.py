@@ -48,7 +48,7 @@ def test_what_is_written_is_read_back(path):
         run.metrics(10, {"loss": 0.5, "speed": float("nan")})
         run.evaluation(10, episodes=20, successes=5, mean_return=0.25)
         run.event(10, "first win")
-        run.pursuits(10, [2, 3], [True, False], [7, 9], starts=[1, 1])
+        run.pursuits(10, [2, 3], [True, False], [7, 9])
         run.clip(10, "pursuit", 2, True, b"GIF89a...")
         run.refresh(10, snapshot(count=[4, 0, 0, 0, 0, 0], verdict=[4, 0, 0, 0, 0, 0]), name, seconds=0.2)
     with StoreReader(path) as reader:
@@ -57,7 +57,7 @@ def test_what_is_written_is_read_back(path):
         assert reader.rows("SELECT name, step, value FROM metrics") == [("loss", 10, 0.5), ("speed", 10, None)]
         low, high = wilson_interval(5, 20)
         assert reader.rows("SELECT successes, low, high FROM evaluations") == [(5, low, high)]
-        assert reader.rows("SELECT step, goal, success, length FROM pursuits") == [(8, 2, 1, 7), (10, 3, 0, 9)]
+        assert reader.rows("SELECT step, goal, success, length FROM pursuits") == [(10, 2, 1, 7), (10, 3, 0, 9)]
         assert reader.records("SELECT kind, goal, gif FROM clips") == [
             {"kind": "pursuit", "goal": 2, "gif": b"GIF89a..."}
         ]

@@ -96,6 +96,15 @@ def test_the_weights_lie_beside_the_checkpoints_as_safetensors(uninterrupted):
     assert differences(weights, final_state(uninterrupted)["agent"]["acting_network"]) == []
 
 
+def test_numbers_among_the_weights_keep_their_shape(tmp_path):
+    from safetensors.numpy import load_file
+
+    checkpoint.save_weights(tmp_path / "weights", {"policy": np.array(3), "rows": np.ones((2, 3)).T})
+    found = load_file(tmp_path / "weights")
+    assert found["policy"].shape == ()
+    assert found["rows"].tolist() == [[1, 1]] * 3
+
+
 def test_environments_that_cannot_be_saved_begin_afresh_and_say_so(tmp_path):
     def session():
         made = LocalSession(dataclasses.replace(TINY, steps=400))

@@ -50,8 +50,8 @@ class RandomDistillation(nn.Module):
 class RunningMoments:
     """Mean and standard deviation of a stream of batches, exponentially forgotten."""
 
-    def __init__(self, horizon: int = MOMENTS_HORIZON):
-        self.horizon, self.batches = horizon, 0
+    def __init__(self) -> None:
+        self.batches = 0
         self.mean = self.square = 0.0
 
     def update(self, values: NDArray[np.floating[Any]]) -> None:
@@ -59,7 +59,7 @@ class RunningMoments:
         if len(values) == 0:
             return
         self.batches += 1
-        rate = 1.0 / min(self.batches, self.horizon)
+        rate = 1.0 / min(self.batches, MOMENTS_HORIZON)
         values = values.astype(np.float64)
         self.mean += rate * (float(values.mean()) - self.mean)
         self.square += rate * (float(np.square(values).mean()) - self.square)

@@ -24,7 +24,7 @@ from protogoal.agents.agent57.embedding import ControllableEmbedding
 from protogoal.agents.agent57.mixture import beta_ladder, discount_ladder
 from protogoal.config import DeepConfig
 from protogoal.deep.average import AverageWeights
-from protogoal.deep.learn import Learner, Seed
+from protogoal.deep.learn import Learner, Seed, optimizer_from_arrays, optimizer_to_arrays
 from protogoal.deep.network import CoreState, QNetwork, weights_from_arrays, weights_to_arrays
 from protogoal.deep.relabel import BatchGoals, KnownGoals
 from protogoal.deep.returns import h_inverse
@@ -182,13 +182,12 @@ class SplitLearner:
 
     def state_dict(self) -> dict[str, Any]:
         """All weights, both learners, and the optimiser of the curiosity networks."""
-        moments = [self.optimizer.state.get(p, {}) for p in self._curious]
         return {
             "network": weights_to_arrays(self.network),
             "average": self.average.state_dict(),
             "extrinsic": self.extrinsic.state_dict(),
             "intrinsic": self.intrinsic.state_dict(),
-            "optimizer": [{name: value.numpy().copy() for name, value in moment.items()} for moment in moments],
+            "optimizer": optimizer_to_arrays(self.optimizer, self._curious),
             "updates": self.updates,
         }
 
@@ -198,5 +197,4 @@ class SplitLearner:
         self.average.load_state_dict(state["average"])
         self.extrinsic.load_state_dict(state["extrinsic"])
         self.intrinsic.load_state_dict(state["intrinsic"])
-        for parameter, moment in zip(self._curious, state["optimizer"], strict=True):
-            self.optimizer.state[parameter] = {name: torch.from_numpy(np.array(value)) for name, value in moment.items()}
+        optimizer_from_arrays(self.optimizer, self._curious, state["optimizer"])

@@ -28,6 +28,7 @@ MOST_FAILURES = 3
 """Deaths in a row, without one answer in between, after which a role is given up."""
 
 BEGINNINGS = frozenset({"hello", "load", "set_shards"})
+PATIENCE = {"play": 10}  # times `answer_seconds`: an evaluation has a hundred long episodes
 """Calls that a role can answer without having done any work."""
 
 WATCH = "watch"
@@ -158,12 +159,13 @@ class Crew:
     def _give_up_the_silent(self) -> None:
         now = time.monotonic()
         for call in list(self._calls.values()):
-            if now - call.since > self.answer_seconds and call.life == call.member.life and not call.member.is_gone:
+            patience = PATIENCE.get(call.what, 1) * self.answer_seconds
+            if now - call.since > patience and call.life == call.member.life and not call.member.is_gone:
                 ray.kill(call.member.handle)
                 if call.what == "hello":
                     self._give_up(call.member, f"{call.member.name} did not start within {self.answer_seconds:g} s")
                 else:
-                    self._replace(call.member, f"it did not answer for {self.answer_seconds:g} s")
+                    self._replace(call.member, f"it did not answer for {patience:g} s")
 
     def _replace(self, member: Member, why: str) -> None:
         member.failures += 1

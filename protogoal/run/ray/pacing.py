@@ -46,9 +46,6 @@ class Pacing:
         learned = self.updates * self.config.learner.batch_size * self.config.replay.trace_length
         return learned / max(1, self.steps - self.forgiven - self.config.learner.min_replay)
 
-    def state_dict(self) -> dict[str, int]:
-        return {"steps": self.steps, "updates": self.updates, "forgiven": self.forgiven}
-
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.steps, self.updates, self.forgiven = (int(state[name]) for name in ("steps", "updates", "forgiven"))
         self.promised = 0
