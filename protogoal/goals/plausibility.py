@@ -47,6 +47,7 @@ def judge(
     count = np.asarray(count)
     if count.shape != values.seek_max.shape:
         raise ValueError(f"count has shape {count.shape}, must be {values.seek_max.shape}: one number a goal")
+    # DEVIATION(D24): too little evidence counts as none
     sampled = np.isfinite(values.controllability) & (values.hits >= min_hits)
     with np.errstate(invalid="ignore"):
         reachable = values.seek_max > reachability_threshold
