@@ -6,6 +6,7 @@ word block in every cell), the number mastered of each kind against steps; where
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -71,14 +72,15 @@ def _plot_kinds(axes: Any, rows: Sequence[Mapping[str, str]], kinds: Sequence[st
 
 
 def _plot_words(axes: Any, rows: Sequence[Mapping[str, str]]) -> None:
-    """For the words and the conjunctions mastered first: from first offered to first mastered, earliest run of each."""
+    """From first offered to first mastered, earliest run of each: words mastered first, conjunctions that most runs mastered."""
     spans: dict[str, tuple[float, float]] = {}
+    runs = Counter(row["goal"] for row in rows if row["offered"] and row["mastered"])
     for row in rows:
         if row["offered"] and row["mastered"]:
             span = int(row["offered"]) / 1e6, int(row["mastered"]) / 1e6
             spans[row["goal"]] = min(span, spans.get(row["goal"], span), key=lambda pair: pair[1])
     ordered = sorted(spans.items(), key=lambda item: item[1][1])
-    joined = [item for item in ordered if " AND " in item[0]][:MOST_CONJUNCTIONS]
+    joined = sorted((item for item in ordered if " AND " in item[0]), key=lambda item: -runs[item[0]])[:MOST_CONJUNCTIONS]
     words = [item for item in ordered if " AND " not in item[0]][:MOST_WORDS]
     first = sorted(words + joined, key=lambda item: item[1][1], reverse=True)
     for place, (name, (offered, mastered)) in enumerate(first):
