@@ -5,8 +5,8 @@ With d² the squared distances to the k nearest states in memory and d²_m their
     d_n = max(d² / d²_m − ξ, 0)      K = ε / (d_n + ε)      s = √ΣK + c      r = 0 if s > s_max else 1/s
 
 # DEVIATION(D20): a memory with fewer than k states counts those it has k/n-fold; an empty one gives 0, as there is nothing
-# to compare with; d²_m is an exponential mean; states are held in half precision, 32 numbers to a cache line, as the search
-# takes as long as reading them does.
+# to compare with; d²_m is an exponential mean; states are held in half precision, 32 numbers to a cache line, so
+# that the search has half as much to read.
 
 `curiosity` asks for each step's reward and empties the memory every `meta_episode_length` episodes.
 """
