@@ -261,9 +261,7 @@ class Evaluation:
 
 
 @torch.inference_mode()
-def evaluate(
-    network: QNetwork, env: BatchEnv, episodes: int, epsilon: float, rng: np.random.Generator
-) -> Evaluation:
+def evaluate(network: QNetwork, env: BatchEnv, episodes: int, epsilon: float, rng: np.random.Generator) -> Evaluation:
     """Plays `episodes` for the task (goal **0**), from fresh episodes.
 
     How many each environment plays is settled before, and all of them count, however long they take: counting the first

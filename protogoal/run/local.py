@@ -26,7 +26,7 @@ from protogoal.agents.proto_r2d2 import ProtoR2D2
 from protogoal.agents.r2d2 import R2D2
 from protogoal.config import DeepConfig
 from protogoal.deep.act import Evaluation, Experience, evaluate, read_states
-from protogoal.envs.vector import PAD
+from protogoal.envs.vector import PAD, BatchEnv
 from protogoal.goals.spaces import ProtoGoalSpace
 from protogoal.record.store import Store
 from protogoal.run.environments import make_batch_env, picture
@@ -160,13 +160,18 @@ class LocalSession:
             self._event("the environments could not be restored: all episodes begin afresh")
 
 
+def _as_read(env: BatchEnv, network: Network, config: DeepConfig) -> BatchEnv:
+    """The environments with all that the network reads: Agent57's may read its intrinsic reward."""
+    if isinstance(network, SplitNetwork) and config.agent57.reads_intrinsic:
+        return CuriousView(env, network, config.agent57)
+    return env
+
+
 def play_episodes(
     config: DeepConfig, network: Network, episodes: int, rng: np.random.Generator, space: ProtoGoalSpace | None = None
 ) -> Evaluation:
     """Episodes for the task on environments of their own; `space` is one to share, as in `make_batch_env`."""
-    env, _ = make_batch_env(config.env, min(episodes, 32), space)
-    if isinstance(network, SplitNetwork) and config.agent57.reads_intrinsic:
-        env = CuriousView(env, network, config.agent57)
+    env = _as_read(make_batch_env(config.env, min(episodes, 32), space)[0], network, config)
     try:
         return evaluate(network, env, episodes, config.evaluation.epsilon, rng)  # type: ignore[arg-type]
     finally:
@@ -180,9 +185,7 @@ def play_pictures(
 
     It ends where the episode does, or the goal's `members` are all on.
     """
-    env, _ = make_batch_env(config.env, 1, space, render_mode="rgb_array")
-    if isinstance(network, SplitNetwork) and config.agent57.reads_intrinsic:
-        env = CuriousView(env, network, config.agent57)
+    env = _as_read(make_batch_env(config.env, 1, space, render_mode="rgb_array")[0], network, config)
     rng = np.random.default_rng(seed)
     goal = torch.full((1, 1, 1), PAD) if members is None else torch.from_numpy(members).expand(1, 1, -1)
     try:

@@ -28,8 +28,10 @@ MOST_FAILURES = 3
 """Deaths in a row, without one answer in between, after which a role is given up."""
 
 BEGINNINGS = frozenset({"hello", "load", "set_shards"})
-PATIENCE = {"play": 10}  # times `answer_seconds`: an evaluation has a hundred long episodes
 """Calls that a role can answer without having done any work."""
+
+PATIENCE = {"play": 10}
+"""Times `answer_seconds` that a call may take: an evaluation has a hundred long episodes."""
 
 WATCH = "watch"
 """A call that is always under way: it is answered when there is news, and nobody waits for it."""
