@@ -14,8 +14,9 @@ from protogoal.agents.agent57.bandit import SlidingWindowUCB
 from protogoal.agents.agent57.curiosity import INTRINSIC, CuriousView
 from protogoal.agents.agent57.distillation import RandomDistillation, RunningMoments
 from protogoal.agents.agent57.embedding import ControllableEmbedding
-from protogoal.agents.agent57.memory import MEAN_HORIZON, EpisodicMemory, nearest_distances
+from protogoal.agents.agent57.memory import MEAN_HORIZON, EpisodicMemory
 from protogoal.agents.agent57.mixture import beta_ladder, discount_ladder
+from protogoal.agents.agent57.neighbours import StateBlocks
 from protogoal.deep.segments import Segments
 from protogoal.deep.settings_agent57 import Agent57Settings
 from protogoal.envs.deep_sea import DeepSea
@@ -132,28 +133,45 @@ def test_a_state_too_similar_to_memory_is_worth_nothing():
     assert memory.reward(5 * state)[0] > 0
 
 
-def test_nearest_distances_are_those_of_a_full_sort():
+def blocks_of(states):
+    blocks = StateBlocks(*states.shape)
+    blocks.load_rows(states)
+    return blocks
+
+
+@pytest.mark.parametrize("sizes", [(3, 60, 8), (5, 133, 32), (1, 1, 1), (2, 32, 5)])
+def test_nearest_distances_are_those_of_a_full_sort(sizes):
     rng = np.random.default_rng(0)
-    states, query = rng.normal(size=(3, 60, 8)).astype(np.float16), rng.normal(size=(3, 8)).astype(np.float16)
-    states[0, 0, 0], states[0, 1, 0] = 6e-8, -65504.0  # the smallest and the largest there is
-    held = np.array([60, 4, 0])
-    found = nearest_distances(states, held, query, 5)
-    for i in range(3):
+    n, capacity, size = sizes
+    states, query = rng.normal(size=sizes).astype(np.float16), rng.normal(size=(n, size)).astype(np.float16)
+    states[0, 0, 0], states[0, -1, 0] = 6e-8, -65504.0  # the smallest and the largest there is
+    held = np.array([capacity, 4, 0, 33, 132])[:n]
+    found = blocks_of(states).nearest(held, query, 5)
+    for i in range(n):
         every = np.sort(np.square(states[i, : held[i]].astype(float) - query[i].astype(float)).sum(-1))[:5]
         np.testing.assert_allclose(found[i, : len(every)], every, rtol=1e-5)
         assert np.isinf(found[i, len(every) :]).all()
 
 
+def test_states_come_back_as_they_were_put():
+    states = np.random.default_rng(0).normal(size=(3, 70, 4)).astype(np.float16)
+    np.testing.assert_array_equal(blocks_of(states).rows(70), states)
+    np.testing.assert_array_equal(blocks_of(states).rows(33), states[:, :33])
+
+
 def test_distances_are_the_same_where_the_processor_has_no_half_precision(tmp_path):
     script = """
 import numpy as np
-from protogoal.agents.agent57.memory import nearest_distances
+from protogoal.agents.agent57.neighbours import StateBlocks
 every = np.arange(2**16, dtype=np.uint16).view(np.float16)
 every = every[np.isfinite(every)].reshape(-1, 1, 1)
-zero = np.zeros((len(every), 1), np.float16)
-found = nearest_distances(every, np.ones(len(every), np.int64), zero, 1)
-np.testing.assert_array_equal(found[:, 0], np.square(every[:, 0, 0].astype(np.float32)))
-assert nearest_distances(-np.ones((1, 1, 1), np.float16), np.array([1]), np.ones((1, 1), np.float16), 1)[0, 0] == 4.0
+def distance(states, query):
+    blocks = StateBlocks(*states.shape)
+    blocks.load_rows(states)
+    return blocks.nearest(np.ones(len(states), np.int64), query, 1)[:, 0]
+found = distance(every, np.zeros((len(every), 1), np.float16))
+np.testing.assert_array_equal(found, np.square(every[:, 0, 0].astype(np.float32)))
+assert distance(-np.ones((1, 1, 1), np.float16), np.ones((1, 1), np.float16)) == 4.0
 """
     environment = os.environ | {"NUMBA_CPU_NAME": "generic", "NUMBA_CACHE_DIR": str(tmp_path)}
     subprocess.run([sys.executable, "-c", script], env=environment, check=True)
@@ -163,7 +181,7 @@ def test_a_full_memory_forgets_the_oldest():
     memory = EpisodicMemory(1, dataclasses.replace(SMALL, memory_capacity=2, neighbours=1))
     for x in (1.0, 2.0, 3.0):
         memory.reward(np.full((1, 4), x, np.float32))
-    assert nearest_distances(memory._states, np.array([2]), np.full((1, 4), 1.0, np.float16), 1)[0, 0] == 4.0
+    assert memory._states.nearest(np.array([2]), np.full((1, 4), 1.0, np.float16), 1)[0, 0] == 4.0
 
 
 def test_half_precision_changes_rewards_by_less_than_a_percent_and_a_huge_embedding_stays_finite():
