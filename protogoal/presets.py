@@ -95,6 +95,7 @@ _AGENT57 = Agent57Settings(
     discount_min=0.97,
     learn_policies="all",
     reads_intrinsic=False,
+    intrinsic_return_ends=False,  # else curious policies shun what ends an episode, and that is to win
     kernel_epsilon=0.01,
     episodic_memory_reward_scale=0.1,
 )
@@ -130,10 +131,18 @@ def _deep() -> dict[str, Any]:
     presets["deep-sea"] = _DEEP_SEA
     agents = ("protogoal", "r2d2")
     made = {f"{name}-{agent}": replace(config, agent=agent) for name, config in presets.items() for agent in agents}
-    for name, config in presets.items():
-        network = replace(config.network, rank=32, goal_hidden=32)  # 16 policies need less than a thousand goals
-        made[f"{name}-agent57"] = replace(config, agent="agent57", network=network, agent57=_AGENT57)
-    return made
+    return made | {f"{name}-agent57": _with_agent57(config) for name, config in presets.items()}
+
+
+def _with_agent57(config: DeepConfig) -> DeepConfig:
+    """The same task for Agent57."""
+    network = replace(config.network, rank=32, goal_hidden=32)  # 16 policies need less than a thousand goals
+    actor, agent57 = config.actor, _AGENT57
+    if isinstance(config.env, DeepSeaSettings):  # all its episodes have one length: nothing that ends one is shunned
+        agent57 = replace(agent57, intrinsic_return_ends=True)
+    elif isinstance(config.env, BabaSettings):
+        actor = replace(actor, epsilon_exponent=7.0)  # the paper's: curiosity explores, chance only disturbs it
+    return replace(config, agent="agent57", network=network, actor=actor, agent57=agent57)
 
 
 DEEP = _deep()

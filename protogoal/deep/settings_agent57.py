@@ -24,6 +24,8 @@ class Agent57Settings:
     """own: a segment is learned for the policy that made it. all: for every policy, which the bilinear join makes cheap."""
     reads_intrinsic: bool = True
     """The networks see the intrinsic reward of the step before."""
+    intrinsic_return_ends: bool = True
+    """The intrinsic return ends with the episode. Off: it goes on in the next, as in RND: to win costs no novelty to come."""
     meta_episode_length: int = 10
     """Episodes after which the episodic memory is emptied."""
     episodic_memory_reward_scale: float = 0.001

@@ -49,6 +49,7 @@ ALL = dataclasses.replace(
     learner=dataclasses.replace(TINY.learner, value_transform="identity"),
     agent57=dataclasses.replace(TINY.agent57, learn_policies="all", reads_intrinsic=False),
 )
+LASTING = dataclasses.replace(ALL, agent57=dataclasses.replace(ALL.agent57, intrinsic_return_ends=False))
 
 
 def agent(config):
@@ -56,7 +57,7 @@ def agent(config):
     return Agent57(config, env, space)
 
 
-@pytest.mark.parametrize("config", [TINY, ALL], ids=["own", "all"])
+@pytest.mark.parametrize("config", [TINY, ALL, LASTING], ids=["own", "all", "all, novelty across episodes"])
 def test_the_targets_of_both_streams_are_those_of_the_slow_version(config):
     made = agent(config)
     for _ in range(5):
@@ -77,12 +78,15 @@ def test_the_targets_of_both_streams_are_those_of_the_slow_version(config):
     betas, gammas = (f(4, *a) for f, a in ((beta_ladder, (0.3,)), (discount_ladder, (0.9999, 0.99))))
     for i in range(n):
         for g in range(goals):
-            j = g if config is ALL else int(learned.goal[0, i])
+            j = int(learned.goal[0, i]) if config is TINY else g
+            ends = learned.terminated[:, i]
             expected = slow.split_targets(
-                learned.reward[:, i], learned.observation[INTRINSIC][1:, i, 0], gammas[j] * ~learned.terminated[:, i],
-                learned.action[:, i], q_e[:, i, :, g], q_i[:, i, :, g], target_e[:, i, :, g], target_i[:, i, :, g], betas[j], 0.95)
+                learned.reward[:, i], learned.observation[INTRINSIC][1:, i, 0], gammas[j] * ~ends,
+                gammas[j] * (np.ones(len(ends)) if config is LASTING else ~ends), learned.action[:, i],
+                q_e[:, i, :, g], q_i[:, i, :, g], target_e[:, i, :, g], target_i[:, i, :, g], betas[j], 0.95)
             for stream, slow_targets in zip(fast, expected, strict=True):
                 np.testing.assert_allclose(stream[:, i, g], slow_targets, rtol=1e-4, atol=1e-5)
+    assert learned.terminated.any()
 
 
 def test_the_intrinsic_stream_learns_from_the_intrinsic_reward_alone():

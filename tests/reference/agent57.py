@@ -53,11 +53,11 @@ def ucb_scores(arms, rewards, num_arms, window, bonus):
     return scores
 
 
-def split_targets(reward_e, reward_i, discount_t, action, q_e, q_i, target_e, target_i, beta_j, trace_lambda):
+def split_targets(reward_e, reward_i, discount_e, discount_i, action, q_e, q_i, target_e, target_i, beta_j, trace_lambda):
     """Retrace targets of both streams of one sequence, [T] each; q and target [T+1, A]; the greedy action is of the sum."""
     steps = len(action)
     out = []
-    for reward, target in ((reward_e, target_e), (reward_i, target_i)):
+    for reward, discount_t, target in ((reward_e, discount_e, target_e), (reward_i, discount_i, target_i)):
         g = [0.0] * steps
         for t in range(steps - 1, -1, -1):
             best = int(np.argmax(q_e[t + 1] + beta_j * q_i[t + 1]))

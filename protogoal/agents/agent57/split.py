@@ -121,16 +121,19 @@ class Streams:
         else:
             policy = batch.goal[0][:, None]  # [N, 1]
             members = policy[..., None].astype(np.int32)
-        goes_on = (~batch.terminated).astype(np.float32)[..., None]  # [T, N, 1]
-        discount = np.ascontiguousarray(goes_on * discounts[policy])  # [T, N, G]
-        weight = np.full((batch.size, discount.shape[-1]), 1.0 / discount.shape[-1], np.float32)
+        weight = np.full((batch.size, policy.shape[-1]), 1.0 / policy.shape[-1], np.float32)
 
-        def stream(reward: NDArray[Any]) -> BatchGoals:
+        def stream(reward: NDArray[Any], ends: NDArray[np.bool_]) -> BatchGoals:
+            goes_on = (~ends).astype(np.float32)[..., None]  # [T, N, 1]
+            discount = np.ascontiguousarray(goes_on * discounts[policy])  # [T, N, G]
             each = np.ascontiguousarray(np.broadcast_to(reward[..., None], discount.shape))
             return BatchGoals(members, each, discount, weight)
 
         # The intrinsic stream has r_i alone: r_e + βr_i there would count the task's reward twice.
-        return Streams(stream(batch.reward), stream(batch.observation[INTRINSIC][1:, :, 0]), betas[policy])
+        # DEVIATION(D20): where it does not end with the episode, the state after a terminal one is the next episode's first.
+        novelty_ends = batch.terminated & settings.intrinsic_return_ends
+        return Streams(stream(batch.reward, batch.terminated), stream(batch.observation[INTRINSIC][1:, :, 0], novelty_ends),
+                       betas[policy])
 
 
 class SplitLearner:
