@@ -192,6 +192,8 @@ def test_the_presets_have_the_settings_of_the_paper_and_of_gridworlds():
         assert (ours.agent57.num_policies, ours.agent57.kernel_epsilon, ours.agent57.memory_capacity) == (16, 0.01, 5000)
         assert (paper.agent57.num_policies, paper.agent57.episodic_memory_reward_scale) == (32, 0.001)
         assert (paper.agent57.meta_episode_length, paper.agent57.memory_capacity) == (10, 10_000)
+        assert (ours.agent57.intrinsic_return_ends, paper.agent57.intrinsic_return_ends) == (False, True)
+    assert PRESETS["deep-sea-agent57"].agent57.intrinsic_return_ends  # episodes of one length
 
 
 @pytest.mark.parametrize("field", ["replay.capacity", "agent57.memory_capacity"])
