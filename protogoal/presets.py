@@ -137,12 +137,8 @@ def _deep() -> dict[str, Any]:
 def _with_agent57(config: DeepConfig) -> DeepConfig:
     """The same task for Agent57."""
     network = replace(config.network, rank=32, goal_hidden=32)  # 16 policies need less than a thousand goals
-    actor, agent57 = config.actor, _AGENT57
-    if isinstance(config.env, DeepSeaSettings):  # all its episodes have one length: nothing that ends one is shunned
-        agent57 = replace(agent57, intrinsic_return_ends=True)
-    elif isinstance(config.env, BabaSettings):
-        actor = replace(actor, epsilon_exponent=7.0)  # the paper's: curiosity explores, chance only disturbs it
-    return replace(config, agent="agent57", network=network, actor=actor, agent57=agent57)
+    has_one_length = isinstance(config.env, DeepSeaSettings)  # then no end of an episode is shunned
+    return replace(config, agent="agent57", network=network, agent57=replace(_AGENT57, intrinsic_return_ends=has_one_length))
 
 
 DEEP = _deep()
