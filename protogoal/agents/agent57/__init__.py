@@ -2,6 +2,7 @@
 
     mixture       β_j, γ_j of the N policies
     memory        episodic novelty: distance to what was seen in the last episodes
+    neighbours    the search for the nearest of them
     embedding     the controllable part of a state, in which that distance is taken
     distillation  lifelong novelty: the error of a network that learns to copy a random one
     curiosity     both together, r_i of every transition, as a view of the environments
