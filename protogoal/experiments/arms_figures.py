@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 Curves = Mapping[str, Mapping[int, np.ndarray]]
 
+MOST_SEEDS_DRAWN = 5
+"""More lines than these, for each arm, hide each other."""
+
 
 def draw(comparison: Comparison, out: Path) -> None:
     """Each figure that the CSV files of `out` allow and the comparison asks for."""
@@ -60,7 +63,7 @@ def _draw_success(comparison: Comparison, curves: Curves, unit: float, xlabel: s
 
 
 def _draw_arm(axis: Any, seeds: Mapping[int, np.ndarray], unit: float, colour: str, name: str, shade: float) -> None:
-    """One arm: its mean as far as every seed went, the interval, and the seeds themselves."""
+    """One arm: its mean as far as every seed went, the interval, and, if they are few, the seeds themselves."""
     start = max(points[0, 0] for points in seeds.values())
     end = min(points[-1, 0] for points in seeds.values())
     grid = np.unique(np.concatenate([points[:, 0] for points in seeds.values()]))
@@ -70,5 +73,5 @@ def _draw_arm(axis: Any, seeds: Mapping[int, np.ndarray], unit: float, colour: s
     label = f"{name}  ({len(seeds)} seed{'s' * (len(seeds) > 1)})"
     axis.plot(grid / unit, values.mean(0), color=colour, linewidth=2.2, label=label)
     axis.fill_between(grid / unit, low, high, color=colour, alpha=shade, linewidth=0)
-    for points in seeds.values():
+    for points in seeds.values() if len(seeds) <= MOST_SEEDS_DRAWN else ():
         axis.plot(points[:, 0] / unit, points[:, 1], color=colour, linewidth=0.7, alpha=0.5)
