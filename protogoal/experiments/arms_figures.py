@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Curves = Mapping[str, Mapping[int, np.ndarray]]
 
-MOST_SEEDS_DRAWN = 5
+MOST_SEEDS_DRAWN = 4
 """More lines than these, for each arm, hide each other."""
 
 
