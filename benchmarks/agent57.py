@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from protogoal.agents.agent57.neighbours import StateBlocks
+from protogoal.agents.agent57.neighbours import Neighbours
 from protogoal.agents.agent57.split import make_split_network
 from protogoal.config import DeepConfig
 from protogoal.deep.act import read_states
@@ -65,7 +65,7 @@ def _passes(config: DeepConfig) -> tuple[Callable[[], Any], Callable[[], Any]]:
 
 def _matrix(states: np.ndarray, query: np.ndarray) -> Callable[[], Any]:
     """The same search with a distance matrix and topk."""
-    memory, q = torch.from_numpy(states).float(), torch.from_numpy(query).float()
+    memory, q = torch.from_numpy(states), torch.from_numpy(query)
 
     def run() -> Any:
         distance = memory.square().sum(-1) - 2.0 * torch.bmm(memory, q.unsqueeze(-1)).squeeze(-1) + q.square().sum(-1, keepdim=True)
@@ -78,13 +78,13 @@ def run(quick: bool = False) -> list[dict[str, Any]]:
     torch.set_num_threads(1)
     repeats = 5 if quick else 30
     rng = np.random.default_rng(0)
-    states = rng.normal(size=(ENVS, MEMORIES, SIZE)).astype(np.float16)
-    query = rng.normal(size=(ENVS, SIZE)).astype(np.float16)
-    blocks = StateBlocks(*states.shape)
-    blocks.load_rows(states)
+    states = rng.normal(size=(ENVS, MEMORIES, SIZE)).astype(np.float32)
+    query = rng.normal(size=(ENVS, SIZE)).astype(np.float32)
 
     def search(held: int) -> Callable[[], Any]:
-        return lambda: blocks.nearest(np.full(ENVS, held), query, NEIGHBOURS)
+        neighbours = Neighbours(*states.shape)
+        neighbours.load_rows(states[:, :held], np.full(ENVS, held))
+        return lambda: neighbours.nearest(query, NEIGHBOURS)
 
     ours = PRESETS["baba-umaze-medium-agent57"]
     full, usual, values, every = _milliseconds(repeats, search(MEMORIES), search(2_000), *_passes(ours))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 
-import numpy as np
-
+from protogoal.agents.agent57.neighbours import BYTES_A_NUMBER
 from protogoal.agents.parts import core_shape, stored_spec
 from protogoal.config import DeepConfig
 from protogoal.deep.replay import replay_bytes
@@ -33,7 +32,7 @@ def check_memory(config: DeepConfig, env: BatchEnv) -> None:
             f"{memory / 1e9:.1f} GB; at most {fits:,} transitions fit"
         )
     if config.agent == "agent57" and memory is not None:
-        state = env.num_envs * config.agent57.embedding_size * np.dtype(np.float16).itemsize  # one of each environment
+        state = env.num_envs * config.agent57.embedding_size * BYTES_A_NUMBER  # one of each environment
         fits = int((SHARE * memory - needed) / state)
         if config.agent57.memory_capacity > fits:
             raise ValueError(

@@ -16,7 +16,7 @@ from protogoal.agents.agent57.distillation import RandomDistillation, RunningMom
 from protogoal.agents.agent57.embedding import ControllableEmbedding
 from protogoal.agents.agent57.memory import MEAN_HORIZON, EpisodicMemory
 from protogoal.agents.agent57.mixture import beta_ladder, discount_ladder
-from protogoal.agents.agent57.neighbours import StateBlocks
+from protogoal.agents.agent57.neighbours import LANES, Neighbours, _candidates
 from protogoal.deep.segments import Segments
 from protogoal.deep.settings_agent57 import Agent57Settings
 from protogoal.envs.deep_sea import DeepSea
@@ -133,45 +133,95 @@ def test_a_state_too_similar_to_memory_is_worth_nothing():
     assert memory.reward(5 * state)[0] > 0
 
 
-def blocks_of(states):
-    blocks = StateBlocks(*states.shape)
-    blocks.load_rows(states)
-    return blocks
+def full_sort(states, query, k):
+    """Of one environment."""
+    least = np.sort(np.square(states.astype(float) - query.astype(float)).sum(-1))[:k]
+    return np.append(least, np.full(k - len(least), np.inf))
 
 
-@pytest.mark.parametrize("sizes", [(3, 60, 8), (5, 133, 32), (1, 1, 1), (2, 32, 5)])
-def test_nearest_distances_are_those_of_a_full_sort(sizes):
+def holding(states, held):
+    neighbours = Neighbours(*states.shape)
+    neighbours.load_rows(states, np.asarray(held))
+    return neighbours
+
+
+@pytest.mark.parametrize("k", [1, 5, 40])
+@pytest.mark.parametrize("sizes", [(3, 60, 8), (5, 333, 32), (1, 1, 1), (2, 32, 5), (2, 2000, 3)])
+def test_nearest_distances_are_those_of_a_full_sort(sizes, k):
     rng = np.random.default_rng(0)
     n, capacity, size = sizes
-    states, query = rng.normal(size=sizes).astype(np.float16), rng.normal(size=(n, size)).astype(np.float16)
-    states[0, 0, 0], states[0, -1, 0] = 6e-8, -65504.0  # the smallest and the largest there is
-    held = np.array([capacity, 4, 0, 33, 132])[:n]
-    found = blocks_of(states).nearest(held, query, 5)
+    states, query = rng.normal(size=sizes).astype(np.float32), rng.normal(size=(n, size)).astype(np.float32)
+    held = np.minimum([capacity, 4, 0, 33, 132][:n], capacity)
+    found = holding(states, held).nearest(query, k)
     for i in range(n):
-        every = np.sort(np.square(states[i, : held[i]].astype(float) - query[i].astype(float)).sum(-1))[:5]
-        np.testing.assert_allclose(found[i, : len(every)], every, rtol=1e-5)
-        assert np.isinf(found[i, len(every) :]).all()
+        np.testing.assert_allclose(found[i], full_sort(states[i, : held[i]], query[i], k), rtol=1e-5)
+
+
+ODD_STATES = {
+    "few that repeat": lambda x: np.round(x),
+    "all the same": lambda x: np.ones_like(x),
+    "all zero": lambda x: np.zeros_like(x),
+    "all with one code": lambda x: 1000.0 + 0.01 * x,
+    "tight clusters": lambda x: np.round(x) + 1e-4 * x,
+    "one that is huge": lambda x: np.where(np.arange(len(x))[:, None] == 7, 1e15, x),
+    "all huge": lambda x: 1e15 * x,
+    "all tiny": lambda x: 1e-15 * x,
+}
+
+
+@pytest.mark.parametrize("states", ODD_STATES.values(), ids=ODD_STATES)
+def test_the_search_is_exact_whatever_the_states(states):
+    x = states(np.random.default_rng(0).normal(size=(700, 6))).astype(np.float32)
+    for query in (x[5], x[500] + 0.3, np.zeros(6, np.float32), np.full(6, 1e15, np.float32)):
+        found = holding(x[None], [700]).nearest(query[None].astype(np.float32), 10)[0]
+        np.testing.assert_allclose(found, full_sort(x, query.astype(np.float32), 10), rtol=1e-5, atol=1e-36)
+
+
+def test_states_put_one_by_one_are_found_while_they_grow_and_wrap_and_are_forgotten():
+    rng = np.random.default_rng(0)
+    neighbours, kept = Neighbours(2, 50, 4), [[], []]
+    for t in range(300):
+        state = (rng.normal(size=(2, 4)) * 1.02**t).astype(np.float32)  # ever larger: units must follow
+        place = np.array([len(kept[0]) % 50, len(kept[1]) % 50])
+        neighbours.put(place, state)
+        for i in range(2):
+            kept[i].append(state[i])
+        query = state + np.float32(0.1)
+        for i, found in enumerate(neighbours.nearest(query, 6)):
+            np.testing.assert_allclose(found, full_sort(np.array(kept[i][-50:]), query[i], 6), rtol=1e-5)
+        if t == 100:
+            neighbours.clear(np.array([1]))
+            kept[1] = []
+            assert neighbours.held.tolist() == [50, 0]
+
+
+def test_few_states_are_compared_exactly():
+    rng = np.random.default_rng(0)
+    states, query = rng.normal(size=(1, 5000, 32)).astype(np.float32), rng.normal(size=32).astype(np.float32)
+    held = holding(states, [5000])
+    distance, places = np.empty((157, LANES), np.float32), np.empty(5000, np.int64)
+    count = _candidates(held._states[0], held._codes[0], query / held._unit[0], 5000, 10, distance, places)
+    assert 10 <= count < 100
+    nearest = np.square(states[0] - query).sum(-1).argsort()[:10]
+    assert set(nearest) <= set(places[:count])
 
 
 def test_states_come_back_as_they_were_put():
-    states = np.random.default_rng(0).normal(size=(3, 70, 4)).astype(np.float16)
-    np.testing.assert_array_equal(blocks_of(states).rows(70), states)
-    np.testing.assert_array_equal(blocks_of(states).rows(33), states[:, :33])
+    states = np.random.default_rng(0).normal(size=(3, 70, 4)).astype(np.float32)
+    np.testing.assert_array_equal(holding(states, [70, 1, 0]).rows(), states)
+    np.testing.assert_array_equal(holding(states, [33, 1, 0]).rows(), states[:, :33])
 
 
-def test_distances_are_the_same_where_the_processor_has_no_half_precision(tmp_path):
+def test_distances_are_the_same_on_the_plainest_processor(tmp_path):
     script = """
 import numpy as np
-from protogoal.agents.agent57.neighbours import StateBlocks
-every = np.arange(2**16, dtype=np.uint16).view(np.float16)
-every = every[np.isfinite(every)].reshape(-1, 1, 1)
-def distance(states, query):
-    blocks = StateBlocks(*states.shape)
-    blocks.load_rows(states)
-    return blocks.nearest(np.ones(len(states), np.int64), query, 1)[:, 0]
-found = distance(every, np.zeros((len(every), 1), np.float16))
-np.testing.assert_array_equal(found, np.square(every[:, 0, 0].astype(np.float32)))
-assert distance(-np.ones((1, 1, 1), np.float16), np.ones((1, 1), np.float16)) == 4.0
+from protogoal.agents.agent57.neighbours import Neighbours
+rng = np.random.default_rng(0)
+states, query = rng.normal(size=(2, 500, 32)).astype(np.float32), rng.normal(size=(2, 32)).astype(np.float32)
+neighbours = Neighbours(*states.shape)
+neighbours.load_rows(states, np.array([500, 77]))
+for held, x, q, found in zip([500, 77], states, query, neighbours.nearest(query, 10)):
+    np.testing.assert_allclose(found, np.sort(np.square(x[:held] - q).sum(-1))[:10], rtol=1e-5)
 """
     environment = os.environ | {"NUMBA_CPU_NAME": "generic", "NUMBA_CACHE_DIR": str(tmp_path)}
     subprocess.run([sys.executable, "-c", script], env=environment, check=True)
@@ -181,18 +231,13 @@ def test_a_full_memory_forgets_the_oldest():
     memory = EpisodicMemory(1, dataclasses.replace(SMALL, memory_capacity=2, neighbours=1))
     for x in (1.0, 2.0, 3.0):
         memory.reward(np.full((1, 4), x, np.float32))
-    assert memory._states.nearest(np.array([2]), np.full((1, 4), 1.0, np.float16), 1)[0, 0] == 4.0
+    assert memory._states.nearest(np.full((1, 4), 1.0, np.float32), 1)[0, 0] == 4.0
 
 
-def test_half_precision_changes_rewards_by_less_than_a_percent_and_a_huge_embedding_stays_finite():
-    states = np.random.default_rng(0).normal(size=(60, 1, 32)).astype(np.float32)
-    settings = dataclasses.replace(SMALL, embedding_size=32, memory_capacity=100)
-    memory = EpisodicMemory(1, settings)
-    fast = [float(memory.reward(state)[0]) for state in states]
-    expected = slow.episodic_rewards(states[:, 0], settings.neighbours, settings.kernel_epsilon, settings.cluster_distance,
-                                     settings.pseudo_count, settings.max_similarity, MEAN_HORIZON)
-    np.testing.assert_allclose(fast, expected, rtol=0.01)
-    assert np.isfinite(memory.reward(np.full((1, 32), 1e9, np.float32))).all()
+def test_a_huge_embedding_stays_finite():
+    memory = EpisodicMemory(1, SMALL)
+    for x in (0.0, 1e30, -1e30, 1.0):
+        assert np.isfinite(memory.reward(np.full((1, 4), x, np.float32))).all()
 
 
 # --- learned parts ------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ With d² the squared distances to the k nearest states in memory and d²_m their
     d_n = max(d² / d²_m − ξ, 0)      K = ε / (d_n + ε)      s = √ΣK + c      r = 0 if s > s_max else 1/s
 
 # DEVIATION(D20): a memory with fewer than k states counts those it has k/n-fold; an empty one gives 0, as there is nothing
-# to compare with; d²_m is an exponential mean; states are held in half precision, so that the search has half as much to read.
+# to compare with; d²_m is an exponential mean.
 
 `curiosity` asks for each step's reward and empties the memory every `meta_episode_length` episodes.
 """
@@ -18,12 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from protogoal.agents.agent57.neighbours import StateBlocks
+from protogoal.agents.agent57.neighbours import Neighbours
 from protogoal.deep.settings_agent57 import Agent57Settings
 
 Floats = NDArray[np.float32]
 
-LARGEST = float(np.finfo(np.float16).max)
+LARGEST = 1e15
+"""What a number of an embedding is cut to; sums of squares stay finite."""
 MEAN_HORIZON = 1000
 """Steps over which the mean distance is taken; it follows the embedding as that is learned."""
 
@@ -33,7 +34,7 @@ class EpisodicMemory:
 
     def __init__(self, num_envs: int, settings: Agent57Settings):
         self.settings = settings
-        self._states = StateBlocks(num_envs, settings.memory_capacity, settings.embedding_size)
+        self._states = Neighbours(num_envs, settings.memory_capacity, settings.embedding_size)
         self.added = np.zeros(num_envs, np.int64)  # since it was emptied; the oldest make room
         self._mean = np.zeros(num_envs)  # d²_m
         self._measured = np.zeros(num_envs, np.int64)  # steps that went into it
@@ -41,10 +42,9 @@ class EpisodicMemory:
     def reward(self, embedding: Floats) -> Floats:
         """The episodic reward [n] of states [n, d], which are then remembered."""
         s = self.settings
-        held = np.minimum(self.added, s.memory_capacity)
-        state = np.clip(embedding, -LARGEST, LARGEST).astype(np.float16)
-        distance = self._states.nearest(held, state, s.neighbours)  # [n, k]
-        found = np.minimum(held, s.neighbours)
+        state = np.clip(embedding, -LARGEST, LARGEST)
+        distance = self._states.nearest(state, s.neighbours)  # [n, k]
+        found = np.minimum(self._states.held, s.neighbours)
         present = np.arange(s.neighbours) < found[:, None]
         distance = np.where(present, distance, 0.0).astype(np.float64)
         self._measure(distance.sum(1) / np.maximum(found, 1), found > 0)
@@ -65,14 +65,14 @@ class EpisodicMemory:
     def forget(self, rows: NDArray[np.int64]) -> None:
         """Empties the memory of these environments."""
         self.added[rows] = 0
+        self._states.clear(rows)
 
     def state_dict(self) -> dict[str, Any]:
         """What is held, without the empty places."""
-        longest = int(np.minimum(self.added, self.settings.memory_capacity).max())
-        return {"states": self._states.rows(longest), "added": self.added.copy(), "mean": self._mean.copy(),
+        return {"states": self._states.rows(), "added": self.added.copy(), "mean": self._mean.copy(),
                 "measured": self._measured.copy()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take back what `state_dict` gave."""
-        self._states.load_rows(np.asarray(state["states"], np.float16))
         self.added[:], self._mean[:], self._measured[:] = state["added"], state["mean"], state["measured"]
+        self._states.load_rows(np.asarray(state["states"], np.float32), np.minimum(self.added, self.settings.memory_capacity))

@@ -1,8 +1,13 @@
-"""The k nearest of many states, for each environment among its own: an exact search in half precision.
+"""The k nearest of many states, for each environment among its own: an exact search that reads one byte a number.
 
-States lie in blocks of 32, number by number: the d-th numbers of all 32 fill one cache line, and a block is compared with a
-query in d vector operations, with no sum across a vector. No sorting: the k best are kept, and almost every block is farther.
-`memory` measures episodic novelty by these distances.
+Beside the states x lie their codes c = round(x / u), one byte a number, with a unit u for each environment. No number of a code
+is off by more than ½, so by the triangle inequality
+
+    | ‖x − q‖ / u  −  ‖c − q / u‖ |  ≤  ½√d
+
+A state whose code is farther than that of k others by more than √d is not among the k nearest. Those that are left, of 5,000
+about thirty, are compared exactly. Codes lie in blocks of 32 states, number by number, and a block is compared with a query in
+d vector operations, with no sum across a vector and no branch. `memory` measures episodic novelty by these distances.
 """
 
 from __future__ import annotations
@@ -17,95 +22,208 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
-Halves = NDArray[np.float16]
+Codes = NDArray[np.int8]
+Places = NDArray[np.int64]
 
+BYTES_A_NUMBER = 5
+"""Of a state: single precision, and the code."""
 LANES = 32
-"""States in a block: as many half-precision numbers as a cache line of 64 bytes holds."""
+"""States in a block."""
+LARGEST_CODE = 127
+SMALLEST_UNIT = 2.0**-40
+SPARE = 1.25
+"""A unit is so much larger than it must be: it need not change with each state that is a little larger than all before."""
+ROUNDING = 1.001
+"""What the rounding of sums may make of a bound, and far more."""
+AHEAD = 128
+"""Lines of codes, of 32 bytes, from the one that is compared to the one that memory is asked for."""
 
 
-class StateBlocks:
-    """Room for `capacity` states of d numbers in each of n environments."""
+class Neighbours:
+    """Up to `capacity` states of d numbers in each of n environments, and the search among them."""
 
     def __init__(self, num_envs: int, capacity: int, size: int):
-        self._blocks = np.zeros((num_envs, -(-capacity // LANES), size, LANES), np.float16)
+        self._states = np.zeros((num_envs, capacity, size), np.float32)
+        self._codes = np.zeros((num_envs, -(-capacity // LANES), size, LANES), np.int8)
+        self._unit = np.full(num_envs, SMALLEST_UNIT, np.float32)
+        self.held = np.zeros(num_envs, np.int64)
 
-    def put(self, place: NDArray[np.int64], state: Halves) -> None:
-        """One state of each environment, [n, d], at its place [n]."""
-        block, lane = np.divmod(place, LANES)
-        self._blocks[np.arange(len(place)), block, :, lane] = state
+    def put(self, place: Places, state: Floats) -> None:
+        """One state of each environment, [n, d], at its place [n], which is at most the first free one."""
+        rows, (block, lane) = np.arange(len(place)), np.divmod(place, LANES)
+        self._states[rows, place] = state
+        self.held = np.maximum(self.held, place + 1)
+        for row in np.flatnonzero(np.abs(state).max(1) > LARGEST_CODE * self._unit):
+            self._encode(int(row))
+        self._codes[rows, block, :, lane] = np.rint(state / self._unit[:, None])
 
-    def nearest(self, held: NDArray[np.int64], query: Halves, k: int) -> Floats:
-        """Squared distances [n, k], ascending, of query [n, d] to the k nearest of the first held[i] states; else ∞."""
-        found: Floats = _nearest(self._blocks.view(np.uint16), held, query.astype(np.float32), k)
+    def _encode(self, row: int) -> None:
+        """A unit in which all states of an environment have a code, and their codes."""
+        states = self._states[row, : self.held[row]]
+        self._unit[row] = max(SPARE * np.abs(states).max() / LARGEST_CODE, SMALLEST_UNIT)
+        block, lane = np.divmod(np.arange(len(states)), LANES)
+        self._codes[row, block, :, lane] = np.rint(states / self._unit[row])
+
+    def clear(self, rows: Places) -> None:
+        """Forgets the states of these environments."""
+        self.held[rows], self._unit[rows] = 0, SMALLEST_UNIT
+
+    def nearest(self, query: Floats, k: int) -> Floats:
+        """Squared distances [n, k], ascending, of query [n, d] to the k nearest; ∞ where there are fewer."""
+        found: Floats = _nearest(self._states, self._codes, self._unit, self.held, query, k)
         return found
 
-    def rows(self, most: int) -> Halves:
-        """A copy of the first states of each environment, [n, most, d]."""
-        block, lane = np.divmod(np.arange(most), LANES)
-        return np.ascontiguousarray(self._blocks[:, block, :, lane].swapaxes(0, 1))
+    def rows(self) -> Floats:
+        """A copy of the states, [n, the most that an environment holds, d]."""
+        return self._states[:, : self.held.max()].copy()
 
-    def load_rows(self, states: Halves) -> None:
+    def load_rows(self, states: Floats, held: Places) -> None:
         """Take back what `rows` gave."""
-        block, lane = np.divmod(np.arange(states.shape[1]), LANES)
-        self._blocks[:, block, :, lane] = states.swapaxes(0, 1)
-
-
-@intrinsic  # type: ignore[untyped-decorator]
-def _compare(typing_context: Any, blocks: Any, block: Any, query: Any, worst: Any, distance: Any) -> Any:
-    """Squared distances of the states of one block to a query, into `distance`; the bits say which are below `worst`."""
-    single, word = ir.VectorType(ir.FloatType(), LANES), ir.VectorType(ir.IntType(32), LANES)
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        def data(i: int, kind: Any) -> Any:
-            array = context.make_array(signature.args[i])(context, builder, arguments[i])
-            return builder.bitcast(array.data, kind.as_pointer())
-
-        def all_lanes(number: Any) -> Any:
-            one = builder.insert_element(single(ir.Undefined), number, ir.IntType(32)(0))
-            return builder.shuffle_vector(one, single(ir.Undefined), word([0] * LANES))
-
-        def number(bits: Any) -> Any:  # half precision, which numba does not have, but most processors do
-            if "+f16c" in context.codegen().magic_tuple()[2].split(","):
-                return builder.fpext(builder.bitcast(bits, ir.VectorType(ir.HalfType(), LANES)), single)
-            # else by hand: exponent and fraction move to their places, 2^112 makes up for the other bias, the sign goes on top
-            half = builder.zext(bits, word)
-            size = builder.bitcast(builder.shl(builder.and_(half, word([0x7FFF] * LANES)), word([13] * LANES)), single)
-            scaled = builder.bitcast(builder.fmul(size, single([2.0**112] * LANES)), word)
-            sign = builder.shl(builder.and_(half, word([0x8000] * LANES)), word([16] * LANES))
-            return builder.bitcast(builder.or_(scaled, sign), single)
-
-        half_word = ir.VectorType(ir.IntType(16), LANES)
-        size = cgutils.unpack_tuple(builder, context.make_array(signature.args[2])(context, builder, arguments[2]).shape)[0]
-        lines, q = data(0, half_word), data(2, ir.FloatType())
-        first = builder.mul(arguments[1], size)
-        total = cgutils.alloca_once_value(builder, single([0.0] * LANES))
-        with cgutils.for_range(builder, size) as loop:
-            line = builder.load(builder.gep(lines, [builder.add(first, loop.index)]), align=2)
-            difference = builder.fsub(number(line), all_lanes(builder.load(builder.gep(q, [loop.index]))))
-            square = builder.fmul(difference, difference, flags=("contract",))
-            builder.store(builder.fadd(builder.load(total), square, flags=("contract",)), total)
-        found = builder.load(total)
-        builder.store(found, data(4, single), align=4)
-        return builder.bitcast(builder.fcmp_ordered("<", found, all_lanes(arguments[3])), ir.IntType(LANES))
-
-    return types.uint32(blocks, types.intp, query, types.float32, distance), generate
+        self._states[:, : states.shape[1]], self.held[:] = states, held
+        for row in np.flatnonzero(held):
+            self._encode(int(row))
 
 
 @nb.njit(cache=True, nogil=True)
-def _nearest(blocks: NDArray[np.uint16], held: NDArray[np.int64], query: Floats, k: int) -> Floats:
-    """For each environment a row of the k best so far, ascending."""
-    best = np.full((len(query), k), np.float32(np.inf), np.float32)
-    distance = np.empty(LANES, np.float32)
+def _nearest(states: Floats, codes: Codes, unit: Floats, held: Places, query: Floats, k: int) -> Floats:
+    best = np.full((len(query), k), np.float32(np.inf), np.float32)  # ascending
+    distance = np.empty((codes.shape[1], LANES), np.float32)
+    places = np.empty(states.shape[1], np.int64)
     for i in range(len(query)):
-        states, q, row = blocks[i], query[i], best[i]
-        for b in range(-(-held[i] // LANES)):
-            if _compare(states, b, q, row[k - 1], distance) == 0:  # type: ignore[call-arg]
-                continue
-            for total in distance[: min(LANES, held[i] - b * LANES)]:
-                if total < row[k - 1]:
-                    place = k - 1
-                    while place > 0 and row[place - 1] > total:
-                        row[place] = row[place - 1]
-                        place -= 1
-                    row[place] = total
+        x, q, row = states[i], query[i], best[i]
+        for place in places[: _candidates(x, codes[i], q / unit[i], held[i], k, distance, places)]:
+            total = _squared_distance(x[place], q)
+            if total < row[k - 1]:
+                _insert(row, total)
     return best
+
+
+@nb.njit(cache=True, nogil=True)
+def _candidates(x: Floats, codes: Codes, q: Floats, held: int, k: int, distance: Floats, places: Places) -> int:
+    """Where the k nearest of the first `held` states must be, into `places`, and how many places that are; q is in units.
+
+    The least distance in each of at least 2k groups of codes is kept: k codes are as near as the k-th of them.
+    """
+    full, rest = divmod(held, LANES)
+    least = np.full((-(-2 * k // LANES), LANES), np.float32(np.inf), np.float32)
+    for block in range(full):
+        _compare(codes, block, q, distance, least[block % len(least)])  # type: ignore[call-arg]
+    k_th = np.sort(least.ravel())[k - 1]
+    reach = np.float32(ROUNDING * (np.sqrt(k_th) + np.sqrt(np.float32(len(q)))) ** 2)
+    if rest > 0:
+        _compare(codes, full, q, distance, least[0])  # type: ignore[call-arg]
+    count = 0
+    for block in range(full + (rest > 0)):
+        bits: np.uint32 = _within(distance, block, reach)  # type: ignore[call-arg]
+        while bits != 0:
+            place = block * LANES + _lowest(bits)  # type: ignore[call-arg]
+            bits &= bits - np.uint32(1)
+            if place < held:
+                _soon(x[place])  # type: ignore[call-arg]
+                places[count] = place
+                count += 1
+    return count
+
+
+@nb.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _squared_distance(x: Floats, q: Floats) -> np.float32:
+    total = np.float32(0.0)
+    for d in range(len(q)):
+        total += (x[d] - q[d]) * (x[d] - q[d])
+    return total
+
+
+@nb.njit(cache=True, nogil=True)
+def _insert(row: Floats, total: np.float32) -> None:
+    """Puts a distance in its place; the largest drops out."""
+    place = len(row) - 1
+    while place > 0 and row[place - 1] > total:
+        row[place] = row[place - 1]
+        place -= 1
+    row[place] = total
+
+
+# --- What numba cannot say: vectors of 32 numbers, and reading ahead --------------------------------------------------
+
+BYTES, SINGLES = ir.VectorType(ir.IntType(8), LANES), ir.VectorType(ir.FloatType(), LANES)
+INT32, INT64 = ir.IntType(32), ir.IntType(64)
+
+
+def _data(context: Any, builder: Any, kind: Any, array: Any, element: Any) -> Any:
+    return builder.bitcast(context.make_array(kind)(context, builder, array).data, element.as_pointer())
+
+
+def _all_lanes(builder: Any, number: Any) -> Any:
+    one = builder.insert_element(SINGLES(ir.Undefined), number, INT32(0))
+    return builder.shuffle_vector(one, SINGLES(ir.Undefined), ir.VectorType(INT32, LANES)([0] * LANES))
+
+
+def _ask_for(builder: Any, address: Any) -> None:
+    pointer = ir.IntType(8).as_pointer()
+    kind = ir.FunctionType(ir.VoidType(), [pointer, INT32, INT32, INT32])
+    prefetch = builder.module.declare_intrinsic("llvm.prefetch", [pointer], kind)
+    builder.call(prefetch, [builder.bitcast(address, pointer), INT32(0), INT32(3), INT32(1)])  # to read; near; data
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _compare(typing_context: Any, codes: Any, block: Any, query: Any, distance: Any, least: Any) -> Any:
+    """Squared distances of the codes of one block to a query, into its row of `distance` and, lane by lane, into `least`."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        codes, block, query, distance, least = arguments
+        query_array = context.make_array(signature.args[2])(context, builder, query)
+        size = cgutils.unpack_tuple(builder, query_array.shape)[0]
+        lines = builder.gep(_data(context, builder, signature.args[0], codes, BYTES), [builder.mul(block, size)])
+        total = cgutils.alloca_once(builder, SINGLES)
+        builder.store(SINGLES([0.0] * LANES), total)
+        with cgutils.for_range(builder, size) as loop:
+            line = builder.gep(lines, [loop.index])
+            _ask_for(builder, builder.gep(line, [INT64(AHEAD)]))
+            q = _all_lanes(builder, builder.load(builder.gep(query_array.data, [loop.index])))
+            difference = builder.fsub(builder.sitofp(builder.load(line, align=1), SINGLES), q)
+            square = builder.fmul(difference, difference, flags=("contract",))
+            builder.store(builder.fadd(builder.load(total), square, flags=("contract",)), total)
+        found = builder.load(total)
+        builder.store(found, builder.gep(_data(context, builder, signature.args[3], distance, SINGLES), [block]), align=4)
+        kept = _data(context, builder, signature.args[4], least, SINGLES)
+        before = builder.load(kept, align=4)
+        builder.store(builder.select(builder.fcmp_ordered("<", found, before), found, before), kept, align=4)
+        return context.get_dummy_value()
+
+    return types.void(codes, types.intp, query, distance, least), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _within(typing_context: Any, distance: Any, block: Any, reach: Any) -> Any:
+    """A bit for each distance of a block: whether it is at most `reach`."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        distance, block, reach = arguments
+        row = builder.gep(_data(context, builder, signature.args[0], distance, SINGLES), [block])
+        near = builder.fcmp_ordered("<=", builder.load(row, align=4), _all_lanes(builder, reach))
+        return builder.bitcast(near, ir.IntType(LANES))
+
+    return types.uint32(distance, types.intp, types.float32), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _lowest(typing_context: Any, bits: Any) -> Any:
+    """The place of the lowest bit that is set."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.zext(builder.cttz(arguments[0], ir.IntType(1)(1)), INT64)
+
+    return types.intp(types.uint32), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _soon(typing_context: Any, row: Any) -> Any:
+    """Asks for the beginning of a row, of two lines of 64 bytes."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = _data(context, builder, signature.args[0], arguments[0], ir.FloatType())
+        for first in (0, 16):
+            _ask_for(builder, builder.gep(data, [INT64(first)]))
+        return context.get_dummy_value()
+
+    return types.void(row), generate
