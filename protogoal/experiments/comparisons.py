@@ -44,6 +44,17 @@ def agent57(name: str, title: str, domain: str, steps: int, fields: dict[str, An
         shows_goals=False)
 
 
+def agent57_river(steps: int) -> Comparison:
+    """Whether novelty that outlives the agent makes it careless."""
+    preset = "minihack-narrow-river-agent57"
+    return Comparison(
+        "agent57-river", "Agent57 on MiniHack NarrowRiver, 2 monsters",
+        "there is no Agent57 on MiniHack; ours asks whether an intrinsic return that outlives the agent (D20) makes it careless.",
+        [Arm("the return goes on", preset), Arm("the return ends", preset, {"agent57.intrinsic_return_ends": True})],
+        {"smoke": SMOKE, "cpu": Scale(steps, 3), "paper": PAPER}, ONE_CORE | {"evaluation.every": 100_000, "env.monsters": 2},
+        TINY | {"env.workers": 0}, shows_goals=False)
+
+
 def narrow_river(steps: int) -> Comparison:
     """Both agents with 0 to 4 monsters."""
     panels = {monsters: f"{monsters} monster{'s' * (monsters != 1)}" for monsters in range(5)}
@@ -84,6 +95,7 @@ _ALL = [
     baba("baba-paper", "paper", 10_000_000),
     agent57("agent57", "Agent57 on Deep Sea, 20×20", "deep-sea", 150_000, {"env.size": 20}, NO_LIMIT),
     agent57("agent57-umaze", "Agent57 on Baba Is You, U-Maze small", "baba-umaze-small", 1_500_000, {}, TINY),
+    agent57_river(300_000),
     narrow_river(300_000),
     wide_river(3_000_000),
     ablation("p-task", "How often to follow the task", "with p_task = 0 the evaluator never wins; 0.1 was best.",
