@@ -346,7 +346,8 @@ def _solved(steps: Sequence[float], most: int = 5) -> str:
     if len(steps) <= most:
         return ", ".join(map(words, steps))
     found = sorted(step for step in steps if np.isfinite(step))
-    return f"{len(found)} of {len(steps)}" + (f", {words(found[0])} to {words(found[-1])}" if found else "")
+    ends = " to ".join(dict.fromkeys(words(found[i]) for i in (0, -1) if found))
+    return f"{len(found)} of {len(steps)}" + (f", {ends}" if found else "")
 
 
 def _commits(comparison: Comparison, seeds: int, out: Path) -> list[str]:
