@@ -2,8 +2,8 @@
 
 The reference is one forward pass for the same 128 environments, with the paper's settings and with ours: of the value networks
 (Q_e and Q_i) alone, and of all that a step of acting needs (with the embedding and the two networks of distillation); and the
-same search by a full matrix of distances in torch. A ratio below 1 means that the search is cheaper. With ours an episode has
-at most 200 steps, so that a memory never holds more than 10 × 200 states; both sizes are measured. Search and passes
+same search by a full matrix of distances in torch. A ratio below 1 means that the search is cheaper. With ours an episode on Baba
+has at most 200 steps, so that a memory never holds more than 10 × 200 states; both sizes are measured. Search and passes
 take turns, and times are of the process, not of the clock: other work does not count.
 """
 

@@ -78,6 +78,7 @@ class Learner:
         weight = torch.from_numpy(goals.weight) * torch.from_numpy(learned.is_valid).unsqueeze(-1)  # [T, N, G]
         error = values.taken - targets
         loss = (weight * error * error).sum() / max(1, int(learned.is_valid.sum()))
+        figure = finite(loss, self.updates)
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         norm = 0.0
@@ -88,7 +89,7 @@ class Learner:
         self.updates += 1
         if self.updates % self.settings.target_period == 0:
             self.target.load_state_dict(self.network.state_dict())
-        return {"loss": float(loss.detach()), "gradient_norm": norm, "goals_learned": goals.weight.shape[1]}
+        return {"loss": figure, "gradient_norm": norm, "goals_learned": goals.weight.shape[1]}
 
     def _features(self, batch: Segments) -> tuple[Tensor, Tensor]:
         """z [T+1, N, H] of both networks, after the burn-in, which warms up the core and carries no gradient."""
@@ -152,6 +153,15 @@ class Learner:
         optimizer_from_arrays(self.optimizer, self.network.parameters(), state["optimizer"])
         self.rng.bit_generator.state = state["rng"]
         self.updates = int(state["updates"])
+
+
+def finite(loss: Tensor, updates: int) -> float:
+    """The loss as a number; a ValueError where training has diverged, before it spoils a weight."""
+    figure = float(loss.detach())
+    if not np.isfinite(figure):
+        raise ValueError(f"the loss of update {updates + 1:,} is {figure}: training has diverged; the last checkpoint stands "
+                         "(smaller learning rates or rewards may help)")
+    return figure
 
 
 def optimizer_to_arrays(optimizer: torch.optim.Optimizer, parameters: Iterable[Tensor]) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Settings of Agent57 (`protogoal.agents.agent57`); the defaults are the paper's (proto-goal paper, Appendix C; NGU; Agent57)."""
+"""Settings of Agent57 (`protogoal.agents.agent57`); the defaults are the papers' (proto-goals, Appendix C; NGU; Agent57)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Agent57Settings:
     """Intrinsic rewards, the family of policies, and the meta-controller; only the agent agent57 reads it."""
 
     num_policies: int = 32
-    """N, the policies (β_j, γ_j) from greedy (j = 0) to curious; 1 is the curious one alone."""
+    """N, the policies (β_j, γ_j) from greedy (j = 0) to curious; a single one has β and discount_max."""
     beta: float = 0.3
     """Weight of the intrinsic value in the most curious policy."""
     discount_max: float = 0.9999
@@ -25,7 +25,7 @@ class Agent57Settings:
     reads_intrinsic: bool = True
     """The networks see the intrinsic reward of the step before."""
     intrinsic_return_ends: bool = True
-    """The intrinsic return ends with the episode. Off: it goes on in the next, as in RND: to win costs no novelty to come."""
+    """The intrinsic return ends with the episode. Off: it goes on in the next, as in RND, so that winning forfeits no novelty."""
     meta_episode_length: int = 10
     """Episodes after which the episodic memory is emptied."""
     episodic_memory_reward_scale: float = 0.001
@@ -35,7 +35,7 @@ class Agent57Settings:
     is_lifelong: bool = True
     """Off: intrinsic reward is episodic novelty alone."""
     memory_capacity: int = 5_000
-    """States the episodic memory of one environment holds."""
+    """States the episodic memory of one environment holds; 5,000 is NGU's for gridworlds."""
     neighbours: int = 10
     """k, the nearest states in memory that novelty is measured by."""
     kernel_epsilon: float = 1e-4
@@ -68,8 +68,8 @@ class Agent57Settings:
     def __post_init__(self) -> None:
         check(self, "num_policies", 1, 1024)
         check(self, "beta", 0.0, 1e6)
-        check(self, "discount_max", 0.0, 1.0)
-        check(self, "discount_min", 0.0, 1.0)
+        check(self, "discount_max", 0.0, 0.999999)
+        check(self, "discount_min", 0.0, 0.999999)
         check(self, "learn_policies")
         check(self, "meta_episode_length", 1)
         check(self, "episodic_memory_reward_scale", 0.0, 1e6)

@@ -23,6 +23,7 @@ from protogoal.config import (
     ReplaySettings,
     RiverSettings,
 )
+from protogoal.deep.learn import Learner, unroll_inputs
 from protogoal.deep.returns import h_inverse
 from protogoal.deep.settings_agent57 import Agent57Settings
 from protogoal.presets import PRESETS, at_paper_scale, with_fields
@@ -87,6 +88,47 @@ def test_the_targets_of_both_streams_are_those_of_the_slow_version(config):
             for stream, slow_targets in zip(fast, expected, strict=True):
                 np.testing.assert_allclose(stream[:, i, g], slow_targets, rtol=1e-4, atol=1e-5)
     assert learned.terminated.any()
+
+
+@pytest.mark.parametrize("config", [TINY, ALL], ids=["own", "all"])
+def test_both_networks_learn_from_what_the_actor_saw_for_the_action_that_is_greedy_for_the_sum(config, monkeypatch):
+    made = agent(with_fields(config, {"agent57.beta": 20.0}))  # so that the sum is greedy for other actions than Q_e
+    for _ in range(6):
+        made.remember(made.act(randomly=True))
+    batch, network, burn_in = made.replay.sample(6, np.random.default_rng(0)), made.network, config.replay.burn_in
+    assert batch.is_first[1:].any()
+    observation, *rest = unroll_inputs(batch)
+    with torch.inference_mode():
+        z = network.unroll(observation, *rest)[0][burn_in:]  # [T+1, N, 2H]
+        policies = torch.from_numpy(batch.goal[burn_in])[:, None] if config is TINY else torch.arange(4).expand(6, 4)
+        states, n, _ = z.shape
+        members = policies.expand(states, n, -1).flatten(0, 1).unsqueeze(-1).long()  # [(T+1)·N, K, 1]
+        q_e, q_i = (part.q_each(half, members).view(states, n, -1, 2).transpose(2, 3)
+                    for part, half in zip((network.extrinsic, network.intrinsic), z.flatten(0, 1).chunk(2, -1), strict=True))
+        greedy = network.q_each(z.flatten(0, 1), members).view(states, n, -1, 2).transpose(2, 3)  # [T+1, N, A, K]
+    seen = []
+
+    def descend(learner, batch, goals, values, q_greedy):
+        seen.append((values.online, q_greedy))
+        return {"loss": 0.0}
+
+    monkeypatch.setattr(Learner, "descend", descend)
+    made.learner.update(batch)
+    for (online, q_greedy), expected in zip(seen, (q_e, q_i), strict=True):
+        torch.testing.assert_close(online, expected, rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(q_greedy, greedy, rtol=1e-4, atol=1e-5)
+    assert not torch.equal(q_e.argmax(2), greedy.argmax(2))
+
+
+def test_a_loss_that_is_not_finite_ends_the_run_before_a_weight_is_spoiled():
+    made = agent(ALL)
+    for _ in range(3):
+        made.remember(made.act(randomly=True))
+    batch = made.replay.sample(5, np.random.default_rng(0))
+    before = {name: weight.clone() for name, weight in made.network.state_dict().items()}
+    with pytest.raises(ValueError, match="the loss of update 1 is nan: training has diverged"):
+        made.learner.update(dataclasses.replace(batch, reward=batch.reward * np.nan))
+    assert all(torch.equal(weight, before[name]) for name, weight in made.network.state_dict().items())
 
 
 def test_the_intrinsic_stream_learns_from_the_intrinsic_reward_alone():

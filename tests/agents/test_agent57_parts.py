@@ -208,8 +208,13 @@ def test_few_states_are_compared_exactly():
 
 def test_states_come_back_as_they_were_put():
     states = np.random.default_rng(0).normal(size=(3, 70, 4)).astype(np.float32)
-    np.testing.assert_array_equal(holding(states, [70, 1, 0]).rows(), states)
-    np.testing.assert_array_equal(holding(states, [33, 1, 0]).rows(), states[:, :33])
+    np.testing.assert_array_equal(holding(states, [70, 70, 70]).rows(), states)
+    some = holding(states, [33, 1, 0]).rows()
+    assert some.shape == (3, 33, 4)
+    np.testing.assert_array_equal(some[0], states[0, :33])
+    np.testing.assert_array_equal(some[1, 0], states[1, 0])
+    assert not some[1, 1:].any()
+    assert not some[2].any()
 
 
 def test_distances_are_the_same_on_the_plainest_processor(tmp_path):
@@ -240,6 +245,34 @@ def test_a_huge_embedding_stays_finite():
         assert np.isfinite(memory.reward(np.full((1, 4), x, np.float32))).all()
 
 
+def test_the_mean_distance_outlives_what_is_remembered():
+    memory = EpisodicMemory(2, SMALL)
+    for x in (0.0, 1.0, 3.0):
+        memory.reward(np.full((2, 4), x, np.float32))
+    before = memory.distances()
+    assert (before["mean"] > 0).all()
+    memory.forget(np.array([0]))
+    assert memory.added.tolist() == [0, 3]
+    np.testing.assert_array_equal(memory.distances()["mean"], before["mean"])
+
+
+def test_what_was_forgotten_is_not_saved_and_a_loaded_memory_goes_on_alike():
+    rng = np.random.default_rng(0)
+    one, other = EpisodicMemory(3, SMALL), EpisodicMemory(3, SMALL)
+    for t in range(90):
+        one.reward(rng.normal(size=(3, 4)).astype(np.float32))
+        if t == 70:
+            one.forget(np.array([1]))
+    saved = one.state_dict()
+    assert saved["states"].shape == (3, 50, 4)
+    assert (saved["states"][1, 19:] == 0).all()
+    other.load_state_dict(saved)
+    for _ in range(40):
+        state = rng.normal(size=(3, 4)).astype(np.float32)
+        np.testing.assert_array_equal(one.reward(state), other.reward(state))
+    np.testing.assert_array_equal(one.state_dict()["states"], other.state_dict()["states"])
+
+
 # --- learned parts ------------------------------------------------------------------------------------------------
 
 
@@ -250,6 +283,19 @@ def segments(observation, action, spec="vector"):
     return Segments({spec: observation}, np.zeros((steps + 1, n), bool), action.astype(np.int16), np.zeros((steps, n), np.float32),
                     no, no, np.zeros((steps, n, 1), np.int16), no[..., None], np.zeros((steps, n), np.int32),
                     np.zeros(n, np.int16), np.zeros(n, np.float32), np.zeros((n, 0, 0), np.float16))
+
+
+def test_the_embedding_does_not_learn_across_the_end_of_an_episode():
+    torch.manual_seed(0)
+    rng = np.random.default_rng(0)
+    embedding = ControllableEmbedding({"vector": ArraySpec((8,), np.float32, "vector")}, 2, SMALL)
+    batch = segments(rng.normal(size=(4, 2, 8)).astype(np.float32), rng.integers(2, size=(3, 2)))
+    terminated, truncated = batch.terminated.copy(), batch.truncated.copy()
+    terminated[0, 0] = truncated[2, 1] = True
+    goes_on = [(t, n) for t in range(3) for n in range(2) if (t, n) not in ((0, 0), (2, 1))]
+    single = [embedding.loss(segments(batch.observation["vector"][t : t + 2, [n]], batch.action[[t]][:, [n]])) for t, n in goes_on]
+    loss = embedding.loss(dataclasses.replace(batch, terminated=terminated, truncated=truncated))
+    torch.testing.assert_close(loss, torch.stack(single).mean())
 
 
 def test_the_embedding_ignores_what_no_action_controls():

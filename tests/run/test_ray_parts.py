@@ -21,7 +21,7 @@ from protogoal.run.ray.evaluator import Evaluating  # noqa: E402
 from protogoal.run.ray.pacing import Pacing  # noqa: E402
 from protogoal.run.ray.published import Published  # noqa: E402
 from protogoal.run.ray.shard import shares  # noqa: E402
-from protogoal.run.ray.state import merge_replays, split_replay, without_episodes  # noqa: E402
+from protogoal.run.ray.state import merge_replays, share_of_knowledge, split_replay, without_episodes  # noqa: E402
 from protogoal.run.ray.worker import Acting, Worker  # noqa: E402
 
 
@@ -73,6 +73,26 @@ def test_what_agent57_knows_of_its_policies_goes_from_several_workers_to_the_loc
     assert (local.bandit.pulls == pulls).all()
 
 
+def test_what_agent57_knows_of_its_policies_goes_to_another_number_of_workers():
+    made = [Worker(dataclasses.replace(TINY_AGENT57, ray=RaySettings(workers=2)), index, 2) for index in range(2)]
+    for worker in made:
+        worker.collect(Published(), Published(), True, 8)
+    states = [worker.state() for worker in made]
+    config = dataclasses.replace(TINY_AGENT57, ray=RaySettings(workers=3))
+    for index in range(3):  # six environments where there were four: the last two begin with what the first two have learned
+        worker = Worker(config, index, 2)
+        generator = worker.actor.bandit.rng.bit_generator.state
+        assert not worker.begin_afresh(share_of_knowledge(states, index, 2))
+        source = states[index % 2]
+        assert (worker.actor.bandit.pulls == source["bandit"]["pulls"]).all()
+        assert (worker.actor.bandit._reward == source["bandit"]["reward"]).all()
+        assert worker.actor.bandit.rng.bit_generator.state == generator
+        assert (worker.actor.view.memory.distances()["mean"] == source["distances"]["mean"]).all()
+        assert (source["distances"]["mean"] > 0).all()
+        assert worker.actor.view.moments.state_dict() == states[0]["moments"]
+    assert share_of_knowledge([Worker(TINY, 0, 2).state()], 0, 2) == {}  # the others' actors know nothing of the kind
+
+
 def test_the_policy_for_the_task_is_the_best_over_all_workers_whoever_reported_last():
     reports = []
     collect = SimpleNamespace(options=lambda **_: SimpleNamespace(remote=lambda *_: (None, None, None)))
@@ -88,6 +108,8 @@ def test_the_policy_for_the_task_is_the_best_over_all_workers_whoever_reported_l
     assert acting.task_policy == 1  # (1 + 2)/12 and (5 + 1)/12, though worker 1 alone prefers the first
     acting.members[0].is_gone = True
     assert acting.task_policy == 0
+    acting._arms[1] = np.zeros((2, 2))  # no episode has ended yet
+    assert acting.task_policy is None
 
 
 def test_evaluations_that_the_evaluator_cannot_play_in_time_are_left_out_and_counted():

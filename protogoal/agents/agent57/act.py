@@ -48,11 +48,16 @@ class Agent57Actor(Actor):
         self.bandit.update(rows, self.goal[rows], self.episode_return[rows])
 
     def state_dict(self) -> dict[str, Any]:
-        return super().state_dict() | {"bandit": self.bandit.state_dict(), "moments": self.view.moments.state_dict()}
+        known = {"bandit": self.bandit.state_dict(), "moments": self.view.moments.state_dict(),
+                 "distances": self.view.memory.distances()}
+        return super().state_dict() | known
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         super().load_state_dict(state)
-        if len(state["bandit"]["pulls"]) == self.env.num_envs:  # else saved with another number of environments
+        # What is known of policies and of the scales of novelty outlives environments that could not be saved.
+        if len(state["bandit"]["pulls"]) == self.env.num_envs:  # else saved with another number of them
             self.bandit.load_state_dict(state["bandit"])
-        if "moments" in state:  # the scale of lifelong novelty outlives environments that could not be saved
+            if "distances" in state:
+                self.view.memory.load_distances(state["distances"])
+        if "moments" in state:
             self.view.moments.load_state_dict(state["moments"])

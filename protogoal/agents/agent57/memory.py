@@ -67,12 +67,20 @@ class EpisodicMemory:
         self.added[rows] = 0
         self._states.clear(rows)
 
+    def distances(self) -> dict[str, Any]:
+        """The mean distance of each environment, which outlives what is remembered, and the steps that went into it."""
+        return {"mean": self._mean.copy(), "measured": self._measured.copy()}
+
+    def load_distances(self, state: Mapping[str, Any]) -> None:
+        """Take back what `distances` gave."""
+        self._mean[:], self._measured[:] = state["mean"], state["measured"]
+
     def state_dict(self) -> dict[str, Any]:
         """What is held, without the empty places."""
-        return {"states": self._states.rows(), "added": self.added.copy(), "mean": self._mean.copy(),
-                "measured": self._measured.copy()}
+        return {"states": self._states.rows(), "added": self.added.copy()} | self.distances()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take back what `state_dict` gave."""
-        self.added[:], self._mean[:], self._measured[:] = state["added"], state["mean"], state["measured"]
+        self.load_distances(state)
+        self.added[:] = state["added"]
         self._states.load_rows(np.asarray(state["states"], np.float32), np.minimum(self.added, self.settings.memory_capacity))

@@ -74,8 +74,10 @@ class Neighbours:
         return found
 
     def rows(self) -> Floats:
-        """A copy of the states, [n, the most that an environment holds, d]."""
-        return self._states[:, : self.held.max()].copy()
+        """A copy of the states, [n, the most that an environment holds, d]; 0 where it holds none."""
+        most = self.held.max()
+        is_held = np.arange(most) < self.held[:, None]
+        return np.where(is_held[..., None], self._states[:, :most], np.float32(0.0))
 
     def load_rows(self, states: Floats, held: Places) -> None:
         """Take back what `rows` gave."""
@@ -100,9 +102,10 @@ def _nearest(states: Floats, codes: Codes, unit: Floats, held: Places, query: Fl
 
 @nb.njit(cache=True, nogil=True)
 def _candidates(x: Floats, codes: Codes, q: Floats, held: int, k: int, distance: Floats, places: Places) -> int:
-    """Where the k nearest of the first `held` states must be, into `places`, and how many places that are; q is in units.
+    """Writes to `places` where every state is that can be among the k nearest of the first `held`; returns how many. q is in units.
 
-    The least distance in each of at least 2k groups of codes is kept: k codes are as near as the k-th of them.
+    The codes fall into at least 2k groups. The k-th least of the groups' minima is no less than the k-th least distance of a
+    code, as each group has other states.
     """
     full, rest = divmod(held, LANES)
     least = np.full((-(-2 * k // LANES), LANES), np.float32(np.inf), np.float32)

@@ -24,7 +24,7 @@ from protogoal.agents.agent57.embedding import ControllableEmbedding
 from protogoal.agents.agent57.mixture import beta_ladder, discount_ladder
 from protogoal.config import DeepConfig
 from protogoal.deep.average import AverageWeights
-from protogoal.deep.learn import Learner, Seed, optimizer_from_arrays, optimizer_to_arrays
+from protogoal.deep.learn import Learner, Seed, finite, optimizer_from_arrays, optimizer_to_arrays
 from protogoal.deep.network import CoreState, QNetwork, weights_from_arrays, weights_to_arrays
 from protogoal.deep.relabel import BatchGoals, KnownGoals
 from protogoal.deep.returns import h_inverse
@@ -177,6 +177,7 @@ class SplitLearner:
         """One step of embedding and distillation."""
         inverse = self.network.embedding.loss(batch)
         distilled = self.network.distillation.loss(batch)
+        finite(inverse + distilled, self.updates)
         self.optimizer.zero_grad(set_to_none=True)
         (inverse + distilled).backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()

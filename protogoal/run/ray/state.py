@@ -1,7 +1,8 @@
 """Checkpoints of the Ray engine are those of the local engine: what one has begun, the other can go on with.
 
 Parts of replay are merged into one and divided again, by age. Each worker's environments are saved beside; if there are
-as many workers as before, with as many environments, they go on where they were, else their episodes begin afresh.
+as many workers as before, with as many environments, they go on where they were, else their episodes begin afresh, with
+what Agent57 has learned of its policies.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from typing import Any
 import numpy as np
 
 State = Mapping[str, Any]
+OF_EACH_ENVIRONMENT = {"bandit": ("arm", "reward", "pulls"), "distances": ("mean", "measured")}
+"""Parts of Agent57's actor that do not hang on episodes, and their arrays with a row for each environment."""
 
 
 def merge_replays(parts: Sequence[State]) -> dict[str, Any]:
@@ -83,12 +86,26 @@ def saved_spaces(state: State) -> list[State]:
 def without_episodes(workers: Sequence[State]) -> dict[str, Any]:
     """Several workers' states as one actor's that says: environments cannot be restored, go on with this generator.
 
-    What Agent57 knows of its policies, for each environment, goes along, and one worker's scale of novelty.
+    What Agent57 knows of its policies and distances, for each environment, goes along, and one worker's scale of novelty.
     """
-    state: dict[str, Any] = {"rng": dict(workers[0]["rng"]), "env": None}
-    if "bandit" in workers[0]:
-        bandits = [worker["bandit"] for worker in workers]
-        joined = {name: np.concatenate([bandit[name] for bandit in bandits]) for name in ("arm", "reward", "pulls")}
-        state["bandit"] = joined | {"rng": bandits[0]["rng"]}
-        state["moments"] = workers[0]["moments"]
-    return state
+    first = workers[0]
+    state: dict[str, Any] = {"rng": dict(first["rng"]), "env": None}
+    for part, names in OF_EACH_ENVIRONMENT.items():
+        if part in first:
+            joined = {name: np.concatenate([worker[part][name] for worker in workers]) for name in names}
+            state[part] = dict(first[part]) | joined
+    return state | {name: first[name] for name in ("moments",) if name in first}
+
+
+def share_of_knowledge(workers: Sequence[State], index: int, num_envs: int) -> dict[str, Any]:
+    """What `without_episodes` joins, as one of several workers with `num_envs` environments takes it up.
+
+    Were there fewer environments before, some begin with what another has learned.
+    """
+    joined = without_episodes(workers)
+    share: dict[str, Any] = {name: joined[name] for name in ("moments",) if name in joined}
+    for part, names in OF_EACH_ENVIRONMENT.items():
+        if part in joined:
+            rows = (index * num_envs + np.arange(num_envs)) % len(joined[part][names[0]])
+            share[part] = {name: joined[part][name][rows] for name in names}
+    return share

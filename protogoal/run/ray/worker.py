@@ -30,6 +30,7 @@ from protogoal.goals.selection import GoalSet
 from protogoal.run.environments import make_batch_env
 from protogoal.run.ray.crew import Office, Role, start_role
 from protogoal.run.ray.published import Published
+from protogoal.run.ray.state import share_of_knowledge
 from protogoal.run.ray.words import Line, share_words, take_words
 
 
@@ -98,9 +99,11 @@ class Worker(Role):
         self.actor.load_state_dict(state)
         return self.actor.was_restored
 
-    def begin_afresh(self) -> bool:
-        """All episodes begin anew, read with the words that are agreed upon now."""
-        return self.load(self.actor.state_dict() | {"env": None})
+    def begin_afresh(self, known: Mapping[str, Any]) -> bool:
+        """All episodes begin anew, read with the words that are agreed upon now; parts of the actor's state may be given."""
+        mine = self.actor.state_dict()
+        given = {part: mine[part] | value for part, value in known.items()}  # a generator stays one's own
+        return self.load(mine | given | {"env": None})
 
 
 def worker_seed(acting: np.random.SeedSequence, index: int, life: int) -> np.random.SeedSequence:
@@ -178,11 +181,12 @@ class Acting:
 
     @property
     def task_policy(self) -> int | None:
-        """Agent57: the policy with the best mean over all workers; None until each of them has reported."""
+        """Agent57: the policy with the best mean over all workers; None until each of them has reported, and one an episode."""
         present = [i for i, member in enumerate(self.members) if not member.is_gone]
         if not all(i in self._arms for i in present):
             return None
-        return best_arm(*np.sum([self._arms[i] for i in present], axis=0))
+        count, total = np.sum([self._arms[i] for i in present], axis=0)
+        return best_arm(count, total) if count.any() else None
 
     def hold(self, reason: str) -> None:
         """No calls now, because something is behind; the time is told as time/held_by_…."""
@@ -226,7 +230,8 @@ class Acting:
             def done(restored: bool) -> None:
                 whole[0] += restored
 
-            answer = member.handle.load.remote(state) if is_whole else member.handle.begin_afresh.remote()
+            known = {} if is_whole else share_of_knowledge(states, index, self.envs_per_worker)
+            answer = member.handle.load.remote(state) if is_whole else member.handle.begin_afresh.remote(known)
             self.office.crew.call(member, "load", answer, done)
         self.office.crew.settle()
         if whole[0] < len(self.members):
