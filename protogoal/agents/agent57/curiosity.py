@@ -77,8 +77,8 @@ class CuriousView:
             reward = self.memory.reward(self.networks.embedding(state).numpy())
         if s.is_lifelong:
             error = self.networks.distillation.error(state).numpy()
-            # DEVIATION(D20): states that end an episode are not in replay, so nothing is distilled of them and their error never
-            # falls: they count as known, α = 1, and not towards the mean and spread of the errors
+            # DEVIATION(D20): terminal states are not in replay, so nothing is distilled of them and their error never falls:
+            # they count as known, α = 1, and not towards the mean and spread of the errors
             self.moments.update(error[~terminated])
             alpha = np.where(terminated, 1.0, self.moments.novelty(error, s.max_novelty))
             reward = reward * alpha if s.is_episodic else alpha - 1.0
