@@ -1,9 +1,6 @@
 """Agent57's parts: ladders, bandit, memory, embedding, distillation; each by hand and against tests/reference/agent57.py."""
 
 import dataclasses
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -16,7 +13,6 @@ from protogoal.agents.agent57.distillation import RandomDistillation, RunningMom
 from protogoal.agents.agent57.embedding import ControllableEmbedding
 from protogoal.agents.agent57.memory import MEAN_HORIZON, EpisodicMemory
 from protogoal.agents.agent57.mixture import beta_ladder, discount_ladder
-from protogoal.agents.agent57.neighbours import LANES, Neighbours, _candidates
 from protogoal.deep.segments import Segments
 from protogoal.deep.settings_agent57 import Agent57Settings
 from protogoal.envs.deep_sea import DeepSea
@@ -131,105 +127,6 @@ def test_a_state_too_similar_to_memory_is_worth_nothing():
     state = np.ones((1, 4), np.float32)
     assert [float(memory.reward(state)[0]) for _ in range(3)] == [0.0, 0.0, 0.0]  # √3 > 1.5
     assert memory.reward(5 * state)[0] > 0
-
-
-def full_sort(states, query, k):
-    """Of one environment."""
-    least = np.sort(np.square(states.astype(float) - query.astype(float)).sum(-1))[:k]
-    return np.append(least, np.full(k - len(least), np.inf))
-
-
-def holding(states, held):
-    neighbours = Neighbours(*states.shape)
-    neighbours.load_rows(states, np.asarray(held))
-    return neighbours
-
-
-@pytest.mark.parametrize("k", [1, 5, 40])
-@pytest.mark.parametrize("sizes", [(3, 60, 8), (5, 333, 32), (1, 1, 1), (2, 32, 5), (2, 2000, 3)])
-def test_nearest_distances_are_those_of_a_full_sort(sizes, k):
-    rng = np.random.default_rng(0)
-    n, capacity, size = sizes
-    states, query = rng.normal(size=sizes).astype(np.float32), rng.normal(size=(n, size)).astype(np.float32)
-    held = np.minimum([capacity, 4, 0, 33, 132][:n], capacity)
-    found = holding(states, held).nearest(query, k)
-    for i in range(n):
-        np.testing.assert_allclose(found[i], full_sort(states[i, : held[i]], query[i], k), rtol=1e-5)
-
-
-ODD_STATES = {
-    "few that repeat": lambda x: np.round(x),
-    "all the same": lambda x: np.ones_like(x),
-    "all zero": lambda x: np.zeros_like(x),
-    "all with one code": lambda x: 1000.0 + 0.01 * x,
-    "tight clusters": lambda x: np.round(x) + 1e-4 * x,
-    "one that is huge": lambda x: np.where(np.arange(len(x))[:, None] == 7, 1e15, x),
-    "all huge": lambda x: 1e15 * x,
-    "all tiny": lambda x: 1e-15 * x,
-}
-
-
-@pytest.mark.parametrize("states", ODD_STATES.values(), ids=ODD_STATES)
-def test_the_search_is_exact_whatever_the_states(states):
-    x = states(np.random.default_rng(0).normal(size=(700, 6))).astype(np.float32)
-    for query in (x[5], x[500] + 0.3, np.zeros(6, np.float32), np.full(6, 1e15, np.float32)):
-        found = holding(x[None], [700]).nearest(query[None].astype(np.float32), 10)[0]
-        np.testing.assert_allclose(found, full_sort(x, query.astype(np.float32), 10), rtol=1e-5, atol=1e-36)
-
-
-def test_states_put_one_by_one_are_found_while_they_grow_and_wrap_and_are_forgotten():
-    rng = np.random.default_rng(0)
-    neighbours, kept = Neighbours(2, 50, 4), [[], []]
-    for t in range(300):
-        state = (rng.normal(size=(2, 4)) * 1.02**t).astype(np.float32)  # ever larger: units must follow
-        place = np.array([len(kept[0]) % 50, len(kept[1]) % 50])
-        neighbours.put(place, state)
-        for i in range(2):
-            kept[i].append(state[i])
-        query = state + np.float32(0.1)
-        for i, found in enumerate(neighbours.nearest(query, 6)):
-            np.testing.assert_allclose(found, full_sort(np.array(kept[i][-50:]), query[i], 6), rtol=1e-5)
-        if t == 100:
-            neighbours.clear(np.array([1]))
-            kept[1] = []
-            assert neighbours.held.tolist() == [50, 0]
-
-
-def test_few_states_are_compared_exactly():
-    rng = np.random.default_rng(0)
-    states, query = rng.normal(size=(1, 5000, 32)).astype(np.float32), rng.normal(size=32).astype(np.float32)
-    held = holding(states, [5000])
-    distance, places = np.empty((157, LANES), np.float32), np.empty(5000, np.int64)
-    count = _candidates(held._states[0], held._codes[0], query / held._unit[0], 5000, 10, distance, places)
-    assert 10 <= count < 100
-    nearest = np.square(states[0] - query).sum(-1).argsort()[:10]
-    assert set(nearest) <= set(places[:count])
-
-
-def test_states_come_back_as_they_were_put():
-    states = np.random.default_rng(0).normal(size=(3, 70, 4)).astype(np.float32)
-    np.testing.assert_array_equal(holding(states, [70, 70, 70]).rows(), states)
-    some = holding(states, [33, 1, 0]).rows()
-    assert some.shape == (3, 33, 4)
-    np.testing.assert_array_equal(some[0], states[0, :33])
-    np.testing.assert_array_equal(some[1, 0], states[1, 0])
-    assert not some[1, 1:].any()
-    assert not some[2].any()
-
-
-def test_distances_are_the_same_on_the_plainest_processor(tmp_path):
-    script = """
-import numpy as np
-from protogoal.agents.agent57.neighbours import Neighbours
-rng = np.random.default_rng(0)
-states, query = rng.normal(size=(2, 500, 32)).astype(np.float32), rng.normal(size=(2, 32)).astype(np.float32)
-neighbours = Neighbours(*states.shape)
-neighbours.load_rows(states, np.array([500, 77]))
-for held, x, q, found in zip([500, 77], states, query, neighbours.nearest(query, 10)):
-    np.testing.assert_allclose(found, np.sort(np.square(x[:held] - q).sum(-1))[:10], rtol=1e-5)
-"""
-    environment = os.environ | {"NUMBA_CPU_NAME": "generic", "NUMBA_CACHE_DIR": str(tmp_path)}
-    subprocess.run([sys.executable, "-c", script], env=environment, check=True)
 
 
 def test_a_full_memory_forgets_the_oldest():
