@@ -8,7 +8,7 @@
     curiosity     both together, r_i of every transition, as a view of the environments
     split         Q = Q_e + β_j Q_i: two networks, two optimisers, one greedy policy
     bandit        which policy to follow in the next episode
-    act           acting with it
+    act           acting with the policy it chose
     agent         the wiring
 
 Replay, returns, acting and the engines are those of `deep` and `run`; the index j takes the place of the goal.

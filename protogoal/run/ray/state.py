@@ -94,7 +94,9 @@ def without_episodes(workers: Sequence[State]) -> dict[str, Any]:
         if part in first:
             joined = {name: np.concatenate([worker[part][name] for worker in workers]) for name in names}
             state[part] = dict(first[part]) | joined
-    return state | {name: first[name] for name in ("moments",) if name in first}
+    if "moments" in first:
+        state["moments"] = first["moments"]
+    return state
 
 
 def share_of_knowledge(workers: Sequence[State], index: int, num_envs: int) -> dict[str, Any]:
@@ -103,7 +105,7 @@ def share_of_knowledge(workers: Sequence[State], index: int, num_envs: int) -> d
     Were there fewer environments before, some begin with what another has learned.
     """
     joined = without_episodes(workers)
-    share: dict[str, Any] = {name: joined[name] for name in ("moments",) if name in joined}
+    share: dict[str, Any] = {"moments": joined["moments"]} if "moments" in joined else {}
     for part, names in OF_EACH_ENVIRONMENT.items():
         if part in joined:
             rows = (index * num_envs + np.arange(num_envs)) % len(joined[part][names[0]])
