@@ -1,6 +1,7 @@
 """What the Ray engine refuses, in one line and in time; roles that fail; Ctrl-C and SIGKILL."""
 
 import dataclasses
+import functools
 import importlib.util
 import os
 import signal
@@ -54,9 +55,10 @@ def test_an_address_nobody_answers_is_refused_at_once(capsys):
     assert "address must be auto or HOST:PORT" in refused(capsys, "--address", "somewhere")
 
 
-def test_without_a_cluster_on_this_machine_auto_is_refused(capsys):
-    if ray._private.services.find_gcs_addresses():
-        pytest.skip("a Ray cluster runs on this machine")
+def test_without_a_cluster_on_this_machine_auto_is_refused(capsys, monkeypatch):
+    services = ray._private.services  # a cluster of another test may still be closing
+    monkeypatch.setattr(services, "find_gcs_addresses", functools.cache(set))
+    monkeypatch.setattr(services, "find_bootstrap_address", lambda temp_dir: None)
     assert "cannot use the Ray cluster at auto: Could not find any running Ray instance" in refused(capsys, "--address", "auto")
 
 
