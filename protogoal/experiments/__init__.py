@@ -26,9 +26,10 @@ EXPERIMENTS: dict[str, str] = {
     **{
         name: f"protogoal.experiments.comparisons:{name}"
         for name in (
-            "baba", "baba-small", "baba-paper", "agent57", "agent57-umaze", "agent57-river", "minihack-narrow-river",
-            "minihack-wide-river-lava", "ablation-p-task", "ablation-desirability", "ablation-reachability",
-            "ablation-stratification", "ablation-hindsight", "ablation-plausibility", "ablation-recombination",
+            "baba", "baba-small", "baba-paper", "agent57", "agent57-fresh", "agent57-umaze", "agent57-river",
+            "minihack-narrow-river", "minihack-wide-river-lava", "ablation-p-task", "ablation-desirability",
+            "ablation-reachability", "ablation-stratification", "ablation-hindsight", "ablation-plausibility",
+            "ablation-recombination",
         )
     },
 }

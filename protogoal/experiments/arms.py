@@ -27,6 +27,7 @@ import numpy as np
 
 from protogoal.experiments import discovered
 from protogoal.experiments.curves import (
+    chance_of_lead,
     interval,
     mean_of_end,
     on_grid,
@@ -86,6 +87,10 @@ class Comparison:
     """Whether to write down and draw what its first arm discovered when."""
     shows_time: bool = False
     """Whether to draw success against wall time as well."""
+    tests_first: bool = False
+    """Whether to say for each other arm how likely chance alone would put the first as far ahead of it."""
+    first_seed: int = 0
+    """Seeds count from here: others than an experiment was designed on are a test of it."""
 
     def run(self, scale: str, seeds: int | None, out: Path) -> None:
         run(self, scale, seeds, out)
@@ -101,12 +106,13 @@ def run(comparison: Comparison, scale: str, seeds: int | None, out: Path, proces
     except OSError as error:
         raise ValueError(f"cannot write to {out}: {error.strerror or error}") from None
     size = comparison.scales[scale]
-    jobs = [(arm, seed) for seed in range(seeds or size.seeds) for arm in comparison.arms]
+    number = seeds or size.seeds
+    jobs = [(arm, comparison.first_seed + k) for k in range(number) for arm in comparison.arms]
     one_by_one = scale == "paper"  # each on the whole cluster
     _train_all(comparison, scale, jobs, out, processes or (1 if one_by_one else os.cpu_count() or 1))
     collect(comparison, jobs, out)
     plot(comparison, out)
-    describe(comparison, scale, len(jobs) // len(comparison.arms), out)
+    describe(comparison, scale, number, out)
 
 
 def run_path(out: Path, arm: Arm, seed: int) -> Path:
@@ -307,7 +313,7 @@ def summary(comparison: Comparison, out: Path, share: float = 0.1) -> list[dict[
     """For each arm success over the last tenth of its steps and over all of them, which tells fast arms from slow ones.
 
     Each is (mean over seeds, low, high) with the 95 % bootstrap interval. The steps are those that every seed of it has made.
-    `solved` has for each seed the step from which it won.
+    `by_seed` has success over all of them, `solved` the step from which it won, for each seed.
     """
     curves = success_curves(read_csv(out / "curves.csv"))
     rows = []
@@ -319,7 +325,7 @@ def summary(comparison: Comparison, out: Path, share: float = 0.1) -> list[dict[
         last = np.array([mean_of_end(points, steps, share) for points in of.values()])
         whole = on_grid(of, np.linspace(0, steps, 200)).mean(1)
         rows.append({"arm": arm.label, "seeds": len(last), "steps": int(steps), "last": interval(last), "whole": interval(whole),
-                     "solved": [solved_from(points) for points in of.values()]})
+                     "by_seed": whole, "solved": [solved_from(points) for points in of.values()]})
     return rows
 
 
@@ -337,6 +343,20 @@ def table(comparison: Comparison, out: Path) -> list[str]:
             f"| {_solved(row['solved'])} |" for row in summary(comparison, out)]
 
 
+def leads(comparison: Comparison, out: Path) -> list[str]:
+    """Lines in Markdown: how likely chance alone would put the first arm as far ahead of each other one; none of single seeds."""
+    first, *others = summary(comparison, out)
+    if min(row["seeds"] for row in (first, *others)) < 2:
+        return []
+    found = ", ".join(f"{row['arm']} {_probability(chance_of_lead(first['by_seed'], row['by_seed']))}" for row in others)
+    return [f"How likely chance alone would put {first['arm']} as far ahead over all of training (one-sided permutation test over "
+            f"seeds): {found}. Not corrected for the number of comparisons.", ""]
+
+
+def _probability(p: float) -> str:
+    return "below 0.0001" if p < 1e-4 else f"{p:.1g}" if p < 0.01 else f"{p:.2f}"
+
+
 def _solved(steps: Sequence[float], most: int = 5) -> str:
     """From which step each seed was solved; of more than `most` seeds how many of them, the first and the last."""
 
@@ -352,7 +372,8 @@ def _solved(steps: Sequence[float], most: int = 5) -> str:
 
 def _commits(comparison: Comparison, seeds: int, out: Path) -> list[str]:
     """The commits that made the runs, as they recorded them; + stands for changes that were not committed."""
-    files = [run_path(out, arm, seed) / "config.json" for arm in comparison.arms for seed in range(seeds)]
+    numbers = range(comparison.first_seed, comparison.first_seed + seeds)
+    files = [run_path(out, arm, seed) / "config.json" for arm in comparison.arms for seed in numbers]
     return sorted({json.loads(file.read_text())["commit"] or "unknown" for file in files if file.exists()})
 
 
@@ -372,10 +393,10 @@ def describe(comparison: Comparison, scale: str, seeds: int, out: Path) -> None:
     figures = {"time": "learning curves against wall time", "goals": "goals discovered"}
     others = [line for name, words in figures.items() if (out / f"{name}.png").exists() for line in (f"![{words}]({name}.png)", "")]
     command = comparison.command or f"protogoal reproduce {comparison.name}"
-    example = " ".join(arguments(comparison, comparison.arms[0], 0, scale, Path("OUT")))
+    example = " ".join(arguments(comparison, comparison.arms[0], comparison.first_seed, scale, Path("OUT")))
     text = "\n".join([
         f"# {comparison.title}", "", f"The paper: {comparison.claim}", "", "![learning curves](learning.png)", "", *rows, "",
-        *others, notes,
+        *others, *(leads(comparison, out) if comparison.tests_first else ()), notes,
         f"- command: `{command} --scale {scale} --seeds {seeds}`; one run of it: `protogoal {example}`",
         f"- commit: {', '.join(_commits(comparison, seeds, out)) or 'unknown'}",
         f"- machine: {os.cpu_count()} CPU cores, no GPU; date {time.strftime('%Y-%m-%d')}",

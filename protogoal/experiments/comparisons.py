@@ -7,6 +7,7 @@ the arms separate on two cores; at scale paper they are the paper's 200 million 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from protogoal.experiments.arms import Arm, Comparison, Scale
@@ -41,7 +42,15 @@ def agent57(name: str, title: str, domain: str, steps: int, fields: dict[str, An
          Arm("no lifelong novelty", preset, {"agent57.is_lifelong": False}),
          Arm("one policy", preset, {"agent57.num_policies": 1})],
         {"smoke": SMOKE, "cpu": Scale(steps, 3), "paper": Scale(10 * steps, 10)}, ONE_CORE | fields, smoke,
-        shows_goals=False)
+        shows_goals=False, tests_first=True)
+
+
+def agent57_fresh(design: Comparison, first_seed: int, seeds: int) -> Comparison:
+    """Seeds that nothing was chosen by, for the two parts whose worth the first seeds left open."""
+    arms = [arm for arm in design.arms if arm.label in ("Agent57", "no episodic novelty", "one policy")]
+    scales = {**design.scales, "cpu": Scale(design.scales["cpu"].steps, seeds)}
+    return replace(design, name=f"{design.name}-fresh", title=f"{design.title}, fresh seeds", arms=arms, scales=scales,
+                   first_seed=first_seed)
 
 
 def agent57_river(steps: int) -> Comparison:
@@ -89,11 +98,13 @@ def ablation(name: str, title: str, claim: str, arms: Sequence[tuple[str, dict[s
         {"smoke": SMOKE, "cpu": Scale(ABLATION_STEPS[level], 3), "paper": PAPER}, ONE_CORE, TINY, shows_goals=False)
 
 
+_DEEP_SEA = agent57("agent57", "Agent57 on Deep Sea, 20×20", "deep-sea", 150_000, {"env.size": 20}, NO_LIMIT)
 _ALL = [
     baba("baba", "medium", 4_000_000),
     baba("baba-small", "small", 1_500_000),
     baba("baba-paper", "paper", 10_000_000),
-    agent57("agent57", "Agent57 on Deep Sea, 20×20", "deep-sea", 150_000, {"env.size": 20}, NO_LIMIT),
+    _DEEP_SEA,
+    agent57_fresh(_DEEP_SEA, first_seed=16, seeds=32),
     agent57("agent57-umaze", "Agent57 on Baba Is You, U-Maze small", "baba-umaze-small", 1_500_000, {}, TINY),
     agent57_river(300_000),
     narrow_river(300_000),

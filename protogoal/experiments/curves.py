@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.stats import permutation_test
 
 from protogoal.run.directory import write_text
 
@@ -77,3 +78,13 @@ def solved_from(points: np.ndarray, success: float = 0.9) -> float:
 def interval(values: np.ndarray) -> tuple[float, float, float]:
     low, high = bootstrap(values)
     return float(values.mean()), float(low), float(high)
+
+
+def chance_of_lead(first: np.ndarray, other: np.ndarray, draws: int = 100_000, seed: int = 0) -> float:
+    """How likely a random split of the seeds of both, [n] and [m], has means as far apart as `first` is ahead of `other`.
+
+    The one-sided permutation test: all splits where there are at most `draws` of them, else so many at random.
+    """
+    result = permutation_test((first, other), lambda x, y, axis: x.mean(axis) - y.mean(axis), vectorized=True, n_resamples=draws,
+                              batch=1000, alternative="greater", rng=np.random.default_rng(seed))
+    return float(result.pvalue)

@@ -1,4 +1,5 @@
 import json
+import math
 import os
 import signal
 import subprocess
@@ -165,3 +166,28 @@ def test_every_named_comparison_exists_and_its_arms_are_presets_with_known_field
 def test_nothing_to_redraw_is_said(tmp_path):
     with pytest.raises(ValueError, match="no results"):
         redraw(tmp_path)
+
+
+def test_chance_of_a_lead_is_the_share_of_splits_that_have_it():
+    ahead, behind = np.array([0.9, 0.8, 0.7]), np.array([0.1, 0.2, 0.0])
+    assert curves.chance_of_lead(ahead, behind) == pytest.approx(1 / 20)  # one split of the twenty
+    assert curves.chance_of_lead(behind, ahead) == pytest.approx(1.0)
+    assert curves.chance_of_lead(ahead, ahead) > 0.5
+    assert curves.chance_of_lead(np.zeros(3), np.zeros(3)) == pytest.approx(1.0)
+    many = np.random.default_rng(0).normal(size=(2, 40))
+    drawn = curves.chance_of_lead(many[0] + 0.4, many[1])  # too many splits: drawn at random, alike each time
+    assert drawn == curves.chance_of_lead(many[0] + 0.4, many[1])
+    difference = many[0].mean() + 0.4 - many[1].mean()
+    spread = np.sqrt((many[0].var(ddof=1) + many[1].var(ddof=1)) / 40)
+    assert drawn == pytest.approx(0.5 * math.erfc(difference / spread / math.sqrt(2)), abs=0.01)
+
+
+def test_an_experiment_may_begin_at_a_later_seed_and_tell_its_first_arm_from_chance(tmp_path):
+    fresh = replace(TAXI, first_seed=7, tests_first=True)
+    fresh.run("smoke", 2, tmp_path / "toy")
+    assert {row["seed"] for row in curves.read_csv(tmp_path / "toy" / "curves.csv")} == {"7", "8"}
+    text = (tmp_path / "toy" / "README.md").read_text()
+    assert "would put proto-goal as far ahead" in text
+    assert "p_task = 0.5 0." in text or "p_task = 0.5 1." in text
+    assert "--seed 7`" in text
+    assert "commit: unknown" not in text
