@@ -76,6 +76,7 @@ def _parser() -> argparse.ArgumentParser:
 
     resume = command("resume", _resume, "go on with a run from its last checkpoint")
     resume.add_argument("run", type=Path, help="directory of the run")
+    resume.add_argument("--steps", type=_positive, help="environment steps to make in all: trains a finished run on")
     resume.add_argument("--engine", choices=("local", "ray"), help="another engine than before")
     _add_ray_options(resume)
 
@@ -230,7 +231,7 @@ def _nearest(word: str, known: Any) -> str:
 def _resume(parsed: argparse.Namespace, _: list[str]) -> None:
     from protogoal.run.training import resume
 
-    if resume(parsed.run, parsed.engine, _ray_options(parsed)):
+    if resume(parsed.run, parsed.engine, _ray_options(parsed), parsed.steps):
         _write_report(parsed.run)
 
 

@@ -5,6 +5,7 @@ config.json is written first, to a temporary name and renamed, so that a directo
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import platform
@@ -81,6 +82,15 @@ class RunDirectory:
             return RunDirectory(path, record["preset"], config, record.get("engine", "local"))
         except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError):
             raise ValueError(f"{file} is damaged: it is not the configuration of a run") from None
+
+    def with_steps(self, steps: int) -> RunDirectory:
+        """The same run with another number of steps to make, written down; all else of config.json stays."""
+        config = dataclasses.replace(self.config, steps=steps)
+        file = self.path / "config.json"
+        record = json.loads(file.read_text())
+        record["config"]["steps"] = steps
+        write_text(file, json.dumps(record, indent=1))
+        return dataclasses.replace(self, config=config)
 
 
 def config_class(name: str) -> Any:

@@ -89,23 +89,29 @@ def train(path: Path, preset: str, config: Any, engine: str = "local", ray: Mapp
         return _drive(run, session, Store.create(run.database, _meta(run)))
 
 
-def resume(path: Path, engine: str | None = None, ray: Mapping[str, Any] | None = None) -> bool:
+def resume(path: Path, engine: str | None = None, ray: Mapping[str, Any] | None = None, steps: int | None = None) -> bool:
     """Go on with a run from its last whole checkpoint, or from the beginning if there is none yet; returns as `train`.
 
-    A checkpoint belongs to a run, not to an engine: what one engine began another may go on with.
+    A checkpoint belongs to a run, not to an engine: what one engine began another may go on with. `steps`: how many it shall
+    make in all, fewer or more than before.
     """
     run = RunDirectory.open(path)
     found = checkpoint.load_latest(run.checkpoints, about=run.about)
+    if steps is not None:
+        if found is not None and steps < found[0]:
+            raise ValueError(f"--steps must be at least {found[0]:,}, which {path} has made already; got {steps:,}")
+        run = run.with_steps(steps)
     if found is not None and found[0] >= run.config.steps:
         if run.database.exists():
             Store.open(run.database).close("finished")  # it may have been killed between its last checkpoint and this
-        print(f"{path} has reached its {run.config.steps:,} steps already")
+        print(f"{path} has reached its {run.config.steps:,} steps already; --steps trains it on")
         return True
     engine = engine or run.engine
     with contextlib.closing(make_session(with_ray(run.config, engine, ray or {}), engine)) as session:
         if found is not None:
             load_state(session, found[1], run)
         store = Store.open(run.database) if run.database.exists() else Store.create(run.database, _meta(run))
+        store.set_meta("total_steps", run.config.steps)
         store.truncate_after(session.step if found else -1)
         store.event(session.step, f"resumed at step {session.step:,}")
         return _drive(run, session, store)

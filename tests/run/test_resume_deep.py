@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import multiprocessing
+import shutil
 import signal
 import sqlite3
 import time
@@ -12,7 +13,7 @@ import pytest
 from reference.tiny_deep import TINY, differences
 
 from protogoal.config import RiverSettings
-from protogoal.record.store import Store
+from protogoal.record.store import Store, StoreReader
 from protogoal.run import checkpoint, training
 from protogoal.run.directory import RunDirectory
 from protogoal.run.local import LocalSession
@@ -87,6 +88,24 @@ def test_a_run_is_complete_when_its_last_checkpoint_is_written(uninterrupted, ca
     training.resume(uninterrupted)
     assert "has reached its 1,200 steps already" in capsys.readouterr().out
     assert recorded(uninterrupted)["evaluations"][-1][0] == 1200
+
+
+def test_a_finished_run_can_be_trained_on_as_if_it_had_been_meant_to(uninterrupted, tmp_path, capsys):
+    longer = tmp_path / "longer"
+    shutil.copytree(uninterrupted, longer)
+    assert training.resume(longer, steps=2 * TINY.steps)
+    training.train(tmp_path / "long", "tiny", dataclasses.replace(TINY, steps=2 * TINY.steps))
+    ours, whole = (final_state(path)["agent"] for path in (longer, tmp_path / "long"))
+    assert differences(ours, whole) == []
+    assert RunDirectory.open(longer).config == dataclasses.replace(TINY, steps=2 * TINY.steps)
+    record, before = (json.loads((path / "config.json").read_text()) for path in (longer, uninterrupted))
+    assert record | {"config": record["config"] | {"steps": TINY.steps}} == before
+    with StoreReader(longer / "run.db") as store:
+        assert store.meta()["total_steps"] == 2 * TINY.steps
+        assert store.meta()["status"] == "finished"
+    with pytest.raises(ValueError, match=r"--steps must be at least 2,400, which .* has made already; got 2,399"):
+        training.resume(longer, steps=2 * TINY.steps - 1)
+    assert RunDirectory.open(longer).config.steps == 2 * TINY.steps
 
 
 def test_the_weights_lie_beside_the_checkpoints_as_safetensors(uninterrupted):
