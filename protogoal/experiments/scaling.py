@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from protogoal.experiments import arms, scaling_figures
+from protogoal.experiments import arms, arms_readme, scaling_figures
 from protogoal.experiments.arms import Arm, Comparison, Scale
 from protogoal.experiments.curves import read_csv, write_csv
 from protogoal.run.directory import commit, write_text
@@ -269,5 +269,5 @@ def _soak_words(out: Path) -> list[str]:
 
 def _engines_words(out: Path) -> list[str]:
     """When each run solved the task, and how it ended."""
-    return ["## What both engines learn", "", "![learning curves of both engines](engines/learning.png)", "", arms.TABLE_HEAD,
-            "|---" * 8 + "|", *arms.table(ENGINES, out), ""]
+    return ["## What both engines learn", "", "![learning curves of both engines](engines/learning.png)", "",
+            arms_readme.TABLE_HEAD, "|---" * 8 + "|", *arms_readme.table(ENGINES, out), ""]

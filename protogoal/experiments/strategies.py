@@ -9,7 +9,8 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
-from protogoal.experiments.arms import TABLE_HEAD, Arm, Comparison, Scale, table
+from protogoal.experiments.arms import Arm, Comparison, Scale
+from protogoal.experiments.arms_readme import TABLE_HEAD, table
 from protogoal.experiments.comparisons import ONE_CORE, SMOKE, TINY
 from protogoal.run.directory import write_text
 

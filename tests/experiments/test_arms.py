@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from protogoal.experiments import EXPERIMENTS, arms, curves, experiment, redraw
+from protogoal.experiments import EXPERIMENTS, arms, arms_readme, curves, experiment, redraw
 from protogoal.experiments.comparisons import COMPARISONS
 from protogoal.presets import PRESETS
 
@@ -114,7 +114,7 @@ def test_seeds_of_different_length_are_compared_over_the_steps_that_all_have_mad
     rows = [("proto-goal", 0, step, 1.0, 10, won) for step, won in ((50, 0), (95, 2), (100, 4))]
     rows += [("proto-goal", 1, step, 1.0, 10, won) for step, won in ((50, 0), (98, 6), (150, 10), (200, 10))]
     curves.write_csv(tmp_path / "curves.csv", arms.CURVES, rows)
-    [row] = arms.summary(TAXI, tmp_path)
+    [row] = arms_readme.summary(TAXI, tmp_path)
     assert row["steps"] == 100
     assert row["last"][0] == pytest.approx((0.3 + 0.6) / 2)  # 0.2 and 0.4 of one seed, 0.6 of the other
     assert row["solved"] == [np.inf, 150.0]
@@ -128,10 +128,10 @@ def test_solved_is_from_where_no_evaluation_falls_back():
 
 
 def test_when_it_was_solved_is_said_seed_by_seed_and_summed_up_for_many():
-    assert arms._solved([np.inf, 82_211.0, 1_200_640.0]) == "not, 82.2 k, 1.2 M"
-    assert arms._solved([np.inf] * 2 + [9e4, 4e4] * 3) == "6 of 8, 40 k to 90 k"
-    assert arms._solved([np.inf] * 5 + [14e5]) == "1 of 6, 1.4 M"
-    assert arms._solved([np.inf] * 6) == "0 of 6"
+    assert arms_readme._solved([np.inf, 82_211.0, 1_200_640.0]) == "not, 82.2 k, 1.2 M"
+    assert arms_readme._solved([np.inf] * 2 + [9e4, 4e4] * 3) == "6 of 8, 40 k to 90 k"
+    assert arms_readme._solved([np.inf] * 5 + [14e5]) == "1 of 6, 1.4 M"
+    assert arms_readme._solved([np.inf] * 6) == "0 of 6"
 
 
 def test_the_bootstrap_interval_holds_the_mean_and_is_a_point_for_equal_seeds():

@@ -1,0 +1,124 @@
+"""The README of a comparison: how well each arm did, whether the first leads by more than chance, and what made the runs.
+
+Everything but commits is read from the CSV. `arms.run` calls `describe`; other experiments take the table.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from protogoal.experiments import arms
+from protogoal.experiments.arms import Comparison
+from protogoal.experiments.curves import (
+    chance_of_lead,
+    interval,
+    mean_of_end,
+    on_grid,
+    read_csv,
+    solved_from,
+    success_curves,
+)
+from protogoal.run.directory import write_text
+
+
+def summary(comparison: Comparison, out: Path, share: float = 0.1) -> list[dict[str, Any]]:
+    """For each arm success over the last tenth of its steps and over all of them, which tells fast arms from slow ones.
+
+    Each is (mean over seeds, low, high) with the 95 % bootstrap interval. The steps are those that every seed of it has made.
+    `by_seed` has success over all of them, `solved` the step from which it won, for each seed.
+    """
+    curves = success_curves(read_csv(out / "curves.csv"))
+    rows = []
+    for arm in comparison.arms:
+        if arm.label not in curves:
+            continue
+        of = curves[arm.label]
+        steps = min(points[-1, 0] for points in of.values())
+        last = np.array([mean_of_end(points, steps, share) for points in of.values()])
+        whole = on_grid(of, np.linspace(0, steps, 200)).mean(1)
+        rows.append({"arm": arm.label, "seeds": len(last), "steps": int(steps), "last": interval(last), "whole": interval(whole),
+                     "by_seed": whole, "solved": [solved_from(points) for points in of.values()]})
+    return rows
+
+
+TABLE_HEAD = "| arm | seeds | steps | success, last tenth | 95 % interval | all of training | 95 % interval | ≥ 0.9 from, by seed |"
+
+
+def table(comparison: Comparison, out: Path) -> list[str]:
+    """The rows of a table in Markdown: arm, seeds, steps, success at the end and over all of training, when it was solved."""
+
+    def cells(name: str, row: Mapping[str, Any]) -> str:
+        mean, low, high = row[name]
+        return f"{mean:.2f} | {low:.2f}–{high:.2f}"
+
+    return [f"| {row['arm']} | {row['seeds']} | {row['steps']:,} | {cells('last', row)} | {cells('whole', row)} "
+            f"| {_solved(row['solved'])} |" for row in summary(comparison, out)]
+
+
+def leads(comparison: Comparison, out: Path) -> list[str]:
+    """Lines in Markdown: how likely chance alone would put the first arm as far ahead of each other one; none of single seeds."""
+    first, *others = summary(comparison, out)
+    if min(row["seeds"] for row in (first, *others)) < 2:
+        return []
+    found = ", ".join(f"{row['arm']} {_probability(chance_of_lead(first['by_seed'], row['by_seed']))}" for row in others)
+    return [f"How likely chance alone would put {first['arm']} as far ahead over all of training (one-sided permutation test over "
+            f"seeds): {found}. Not corrected for the number of comparisons.", ""]
+
+
+def _probability(p: float) -> str:
+    return "below 0.0001" if p < 1e-4 else f"{p:.1g}" if p < 0.01 else f"{p:.2f}"
+
+
+def _solved(steps: Sequence[float], most: int = 5) -> str:
+    """From which step each seed was solved; of more than `most` seeds how many of them, the first and the last."""
+
+    def words(step: float) -> str:
+        return "not" if not np.isfinite(step) else f"{step / 1e6:.3g} M" if step >= 1e6 else f"{step / 1e3:.3g} k"
+
+    if len(steps) <= most:
+        return ", ".join(map(words, steps))
+    found = sorted(step for step in steps if np.isfinite(step))
+    ends = " to ".join(dict.fromkeys(words(found[i]) for i in (0, -1) if found))
+    return f"{len(found)} of {len(steps)}" + (f", {ends}" if found else "")
+
+
+def _commits(comparison: Comparison, seeds: int, out: Path) -> list[str]:
+    """The commits that made the runs, as they recorded them; + stands for changes that were not committed."""
+    numbers = range(comparison.first_seed, comparison.first_seed + seeds)
+    files = [arms.run_path(out, arm, seed) / "config.json" for arm in comparison.arms for seed in numbers]
+    return sorted({json.loads(file.read_text())["commit"] or "unknown" for file in files if file.exists()})
+
+
+def _wall_time(out: Path) -> str:
+    """From the fastest to the slowest run, in minutes, as far as they went."""
+    last: dict[tuple[str, str], float] = {}
+    for row in read_csv(out / "curves.csv"):
+        last[row["arm"], row["seed"]] = float(row["seconds"]) / 60
+    shortest, longest, total = min(last.values()), max(last.values()), sum(last.values()) / 60
+    return f"{shortest:.0f} to {longest:.0f} minutes a run, {total:.1f} hours for the {len(last)} runs one after another"
+
+
+def describe(comparison: Comparison, scale: str, seeds: int, out: Path) -> None:
+    """README.md: claim, table, command, commit; a hand-written notes.md beside it is included, and never overwritten."""
+    rows = [TABLE_HEAD, "|---" * 8 + "|", *table(comparison, out)]
+    notes = (out / "notes.md").read_text() if (out / "notes.md").exists() else ""
+    figures = {"time": "learning curves against wall time", "goals": "goals discovered"}
+    others = [line for name, words in figures.items() if (out / f"{name}.png").exists() for line in (f"![{words}]({name}.png)", "")]
+    command = comparison.command or f"protogoal reproduce {comparison.name}"
+    example = " ".join(arms.arguments(comparison, comparison.arms[0], comparison.first_seed, scale, Path("OUT")))
+    text = "\n".join([
+        f"# {comparison.title}", "", f"The paper: {comparison.claim}", "", "![learning curves](learning.png)", "", *rows, "",
+        *others, *(leads(comparison, out) if comparison.tests_first else ()), notes,
+        f"- command: `{command} --scale {scale} --seeds {seeds}`; one run of it: `protogoal {example}`",
+        f"- commit: {', '.join(_commits(comparison, seeds, out)) or 'unknown'}",
+        f"- machine: {os.cpu_count()} CPU cores, no GPU; date {time.strftime('%Y-%m-%d')}",
+        f"- wall time: {_wall_time(out)}",
+        "- interval: bootstrap over seeds; raw data: `curves.csv`, `metrics.csv`", ""])
+    write_text(out / "README.md", text)
