@@ -84,13 +84,16 @@ class RunDirectory:
             raise ValueError(f"{file} is damaged: it is not the configuration of a run") from None
 
     def with_steps(self, steps: int) -> RunDirectory:
-        """The same run with another number of steps to make, written down; all else of config.json stays."""
-        config = dataclasses.replace(self.config, steps=steps)
+        """The same run with another number of steps to make; `record_steps` writes it down."""
+        return dataclasses.replace(self, config=dataclasses.replace(self.config, steps=steps))
+
+    def record_steps(self) -> None:
+        """The number of steps into config.json, of which all else stays."""
         file = self.path / "config.json"
         record = json.loads(file.read_text())
-        record["config"]["steps"] = steps
-        write_text(file, json.dumps(record, indent=1))
-        return dataclasses.replace(self, config=config)
+        if record["config"]["steps"] != self.config.steps:
+            record["config"]["steps"] = self.config.steps
+            write_text(file, json.dumps(record, indent=1))
 
 
 def config_class(name: str) -> Any:

@@ -103,7 +103,10 @@ def resume(path: Path, engine: str | None = None, ray: Mapping[str, Any] | None 
         run = run.with_steps(steps)
     if found is not None and found[0] >= run.config.steps:
         if run.database.exists():
-            Store.open(run.database).close("finished")  # it may have been killed between its last checkpoint and this
+            store = Store.open(run.database)
+            run.record_steps()
+            store.set_meta("total_steps", run.config.steps)
+            store.close("finished")  # it may have been killed between its last checkpoint and this
         print(f"{path} has reached its {run.config.steps:,} steps already; --steps trains it on")
         return True
     engine = engine or run.engine
@@ -111,6 +114,7 @@ def resume(path: Path, engine: str | None = None, ray: Mapping[str, Any] | None 
         if found is not None:
             load_state(session, found[1], run)
         store = Store.open(run.database) if run.database.exists() else Store.create(run.database, _meta(run))
+        run.record_steps()  # only now: no other process writes to this run
         store.set_meta("total_steps", run.config.steps)
         store.truncate_after(session.step if found else -1)
         store.event(session.step, f"resumed at step {session.step:,}")

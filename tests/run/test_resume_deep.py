@@ -90,7 +90,7 @@ def test_a_run_is_complete_when_its_last_checkpoint_is_written(uninterrupted, ca
     assert recorded(uninterrupted)["evaluations"][-1][0] == 1200
 
 
-def test_a_finished_run_can_be_trained_on_as_if_it_had_been_meant_to(uninterrupted, tmp_path, capsys):
+def test_a_finished_run_can_be_trained_on_as_if_it_had_been_meant_to(uninterrupted, tmp_path):
     longer = tmp_path / "longer"
     shutil.copytree(uninterrupted, longer)
     assert training.resume(longer, steps=2 * TINY.steps)
@@ -106,6 +106,18 @@ def test_a_finished_run_can_be_trained_on_as_if_it_had_been_meant_to(uninterrupt
     with pytest.raises(ValueError, match=r"--steps must be at least 2,400, which .* has made already; got 2,399"):
         training.resume(longer, steps=2 * TINY.steps - 1)
     assert RunDirectory.open(longer).config.steps == 2 * TINY.steps
+
+
+def test_a_run_that_another_process_writes_to_keeps_its_number_of_steps(uninterrupted, tmp_path, monkeypatch):
+    def in_use(path):
+        raise ValueError(f"{path} is in use")
+
+    longer = tmp_path / "longer"
+    shutil.copytree(uninterrupted, longer)
+    monkeypatch.setattr(Store, "open", in_use)
+    with pytest.raises(ValueError, match="is in use"):
+        training.resume(longer, steps=2 * TINY.steps)
+    assert RunDirectory.open(longer).config.steps == TINY.steps
 
 
 def test_the_weights_lie_beside_the_checkpoints_as_safetensors(uninterrupted):
