@@ -1,11 +1,12 @@
 # Each target sets itself up in .venv; nothing needs to be installed or activated first.
 PYTHON ?= python3
+MINUTES ?= 120
 VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 ALL    := deep,minihack,ray,inspect,sb3,minigrid,render,docs,dev
 
-.PHONY: install demo test check smoke learning bench figures docs clean
+.PHONY: install demo test check smoke learning bench figures docs torture clean
 
 install: $(VENV)/.all                  ## everything, into .venv
 
@@ -47,6 +48,10 @@ bench: $(VENV)/.all                    ## ratios against slow references, printe
 figures: $(VENV)/.core                 ## redraw every figure of results/ from its committed CSV
 	$(BIN)/protogoal reproduce figures --out results
 	@test ! -d results/keycorridor || $(BIN)/python examples/keycorridor_comparison.py --redraw --out results/keycorridor
+
+torture: $(VENV)/.all                  ## every attack of tests/torture in full, an hour or so; then MINUTES of each engine, memory drawn
+	PROTOGOAL_TORTURE=full $(BIN)/pytest tests/torture
+	$(BIN)/python tests/torture/soak.py --minutes $(MINUTES) --out runs/torture
 
 docs: $(VENV)/.all                     ## the documentation site, into site/
 	$(BIN)/mkdocs build --strict

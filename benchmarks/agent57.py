@@ -20,9 +20,9 @@ from protogoal.agents.agent57.neighbours import Neighbours
 from protogoal.agents.agent57.split import make_split_network
 from protogoal.config import DeepConfig
 from protogoal.deep.act import read_states
+from protogoal.domains.domain import make_batch_env
 from protogoal.envs.vector import PAD
 from protogoal.presets import PRESETS, at_paper_scale
-from protogoal.run.environments import make_batch_env
 
 ENVS, MEMORIES, SIZE, NEIGHBOURS = 128, 5_000, 32, 10
 
@@ -46,7 +46,7 @@ def _passes(config: DeepConfig) -> tuple[Callable[[], Any], Callable[[], Any]]:
     observation, _ = env.reset(seed=0)
     observation = {name: array.copy() for name, array in observation.items()}
     state = {name: torch.from_numpy(array) for name, array in observation.items()}
-    if config.agent57.reads_intrinsic:
+    if config.exploration.reads_intrinsic:
         observation["intrinsic_reward"] = np.zeros((ENVS, 1), np.float32)
     action, reward, is_first = np.zeros(ENVS, np.int16), np.zeros(ENVS, np.float32), np.zeros(ENVS, bool)
     goal = torch.full((ENVS, 1, 1), PAD)

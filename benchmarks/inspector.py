@@ -47,11 +47,11 @@ from protogoal.record.store import Store
 from protogoal.run.training import make_session
 session = make_session(dataclasses.replace(PRESETS["taxi-protogoal"], steps=10**9))
 store = Store.create(Path(sys.argv[1]) / "run.db", {"preset": "taxi-protogoal", "total_steps": 10**9})
-steps = session.train(store)
+events = session.train()
 def stretch(seconds, least=0):
     began, first, end = time.process_time(), session.step, time.monotonic() + seconds
     while time.monotonic() < end or session.step < least:
-        store.progress(next(steps)[0])
+        next(events).to(store)
     return session.step - first, time.process_time() - began
 stretch(0.0, 120_000)
 store.flush()
@@ -120,13 +120,15 @@ def build(path: Path, kinds: int, side: int, refreshes: int) -> float:
         for refresh in range(refreshes):
             share = (refresh + 1) / refreshes
             count += rng.poisson(20 * np.exp(-6 * distance / (0.2 + share)))
-            seek = np.clip(1.2 - distance / share + 0.05 * rng.standard_normal(size), 0, 1)
-            verdict = np.where(count == 0, 0, np.where(seek <= 0.5, 1, np.where(distance > 0.9, 2, 4)))
+            nats = np.clip(1.2 - distance / share + 0.05 * rng.standard_normal(size), 0, 1)
+            verdict = np.where(count == 0, 0, np.where(count < 24, 5, np.where(nats < 0.2, 2, np.where(distance > 0.9, 4, 6))))
+            unknown = np.full(size, np.nan)
             offered = rng.random(size) < 100 / size
             began = time.perf_counter()
             store.refresh(1_000 * refresh, {
                 "count": count, "reward_mean": np.zeros(size), "pursuits": np.minimum(count, 30), "success": 1 - distance,
-                "seek_max": seek, "seek_mean": seek / 2, "avoid_mean": -seek / 4, "verdict": verdict,
+                "chance": distance / 4, "events": count / 20, "nats": nats, "p": np.exp(-nats * count), "verdict": verdict,
+                "seek_max": unknown, "seek_mean": unknown, "avoid_mean": unknown,
                 "bucket": np.where(offered, 2, -1), "offered": offered, "mastered": (distance < 0.3) & (share > 0.5)}, name, 0.1)
             store.metrics(1_000 * refresh, {"loss": 1 - share, "speed": 300.0, "return": share})
             if refresh % 10 == 0:

@@ -14,44 +14,33 @@ from typing import Any
 import numpy as np
 import torch
 
-from protogoal.config import BabaSettings, DeepConfig
+from protogoal.agents.proto_r2d2 import ProtoR2D2
+from protogoal.config import DeepConfig
 from protogoal.deep.act import Actor
-from protogoal.deep.learn import Learner
-from protogoal.deep.network import make_network
 from protogoal.deep.relabel import KnownGoals
 from protogoal.deep.replay import Replay
-from protogoal.envs.vector import BatchEnv, dense_bits
-from protogoal.goals.evaluator import ProtoGoalEvaluator
-from protogoal.goals.selection import GoalSet
+from protogoal.domains.domain import make_batch_env
+from protogoal.envs.vector import BatchEnv
+from protogoal.goals.goal_set import GoalSet
 from protogoal.presets import PRESETS
-from protogoal.run.environments import make_batch_env
 
 PARTS = ("relabel", "_features", "_values", "all_values", "_targets")
 
 
-def _setup(config: DeepConfig, steps: int) -> tuple[BatchEnv, Replay, ProtoGoalEvaluator, Actor]:
-    """Experience of a random policy, and an actor with goals to pursue."""
+def _setup(config: DeepConfig, steps: int) -> ProtoR2D2:
+    """An agent with the experience of a random policy, and goals to pursue."""
     env, space = make_batch_env(config.env, config.actor.num_envs)
-    seed = np.random.SeedSequence(0)
-    network = make_network(env.observation_spec, env.num_actions, env.num_bits, config.network, seed)
-    actor = Actor(env, network, config.actor, config.pge, config.replay, seed)
-    replay = Replay(env.observation_spec, env.num_bits, env.max_active, network.core_shape, config.replay)
-    evaluator = ProtoGoalEvaluator(space, env.num_actions, config.pge)
-    while replay.transitions < steps:
-        segments = actor.collect(GoalSet.empty(), act_randomly=True).segments
-        replay.add(segments)
-        evaluator.observe(dense_bits(segments.active, env.num_bits).reshape(-1, env.num_bits), segments.reward.ravel())
-    evaluator.refresh(replay.sample_transitions(config.pge.batch_size, np.random.default_rng(0)))
-    return env, replay, evaluator, actor
+    agent = ProtoR2D2(config, env, space)
+    while agent.replay.transitions < steps:
+        agent.remember(agent.act(randomly=True))
+    agent.refresh()
+    return agent
 
 
 def _learning(config: DeepConfig, env: BatchEnv, replay: Replay, known: KnownGoals, seconds: float) -> dict[str, float]:
     """Transitions × goals a second, and seconds of each part per update."""
-    online, target = (
-        make_network(env.observation_spec, env.num_actions, env.num_bits, config.network, np.random.SeedSequence(0))
-        for _ in range(2)
-    )
-    learner = Learner(online, target, config.learner, 0)
+    online, target = (ProtoR2D2.make_network(config, env) for _ in range(2))
+    learner = ProtoR2D2.make_learner(config, online, target)
     rng = np.random.default_rng(0)
     pairs = updates = 0
     for _ in range(3):
@@ -76,8 +65,6 @@ def _acting(actor: Actor, goals: GoalSet, seconds: float) -> float:
 
 def _shares(config: DeepConfig, seconds: float) -> dict[str, float]:
     """Share of a run's time spent in each part, of a short run without overlap."""
-    from protogoal.agents.proto_r2d2 import ProtoR2D2
-
     env, space = make_batch_env(config.env, config.actor.num_envs)
     agent = ProtoR2D2(config, env, space)
     spent: dict[str, float] = defaultdict(float)
@@ -118,16 +105,15 @@ def run(quick: bool = False) -> list[dict[str, Any]]:
 
 def _run(seconds: float, steps: int) -> list[dict[str, Any]]:
     config: DeepConfig = PRESETS["baba-umaze-medium-protogoal"]
-    assert isinstance(config.env, BabaSettings)
-    env, replay, evaluator, actor = _setup(config, steps)
-    known = KnownGoals.of(evaluator.table, evaluator.goal_set.ids)
-    ours = _learning(config, env, replay, known, seconds)
+    agent = _setup(config, steps)
+    known = agent.known
+    ours = _learning(config, agent.env, agent.replay, known, seconds)
     paper = replace(
         config,
         network=replace(config.network, join="concat"),
         learner=replace(config.learner, relabel="novelty", hindsight_goals=15, unattained_goals=0),
     )
-    reference = _learning(paper, env, replay, known, seconds)
+    reference = _learning(paper, agent.env, agent.replay, known, seconds)
     rows = [
         {
             "case": f"learned: all {len(known)} goals + bilinear, against novelty + concat",
@@ -145,7 +131,7 @@ def _run(seconds: float, steps: int) -> list[dict[str, Any]]:
         },
         {
             "case": f"acting, {config.actor.num_envs} environments, goals selected",
-            "value": _acting(actor, evaluator.goal_set, seconds),
+            "value": _acting(agent.actor, agent.goal_set, seconds),
             "unit": "steps/s",
             "reference": None,
             "ratio": None,

@@ -28,7 +28,8 @@ def run(quick: bool = False) -> list[dict[str, Any]]:
     measured = scaling_load.drive(rate=2_000 if quick else 8_000, seconds=3.0 if quick else 15.0)
     rows += [
         _row(f"whole engine: {process} full at", measured.achieved / cpus, "steps/s", NEEDED)
-        for process, cpus in measured.load.items() if process not in ("workers", "evaluator", "Ray itself")
+        for process, cpus in measured.load.items()
+        if process not in ("workers", "player", "Ray itself") and cpus > 0  # 0: less than the clock can tell
     ]
     return [*rows, _row("whole engine: rate kept", measured.achieved, "steps/s", measured.offered)]
 

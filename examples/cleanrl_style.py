@@ -126,7 +126,8 @@ def train(args):
     for step in range(args.total_steps):
         epsilon = max(args.epsilon_end, 1 - (1 - args.epsilon_end) * step / (args.epsilon_fraction * args.total_steps))
         action = int(rng.integers(num_actions)) if rng.random() < epsilon else act(state)
-        following, _, terminated, truncated, _ = env.step(action)
+        following, _, terminated, truncated, info = env.step(action)
+        action = info["action"]  # a random one, where the environment made a trial of it
         replay.add(encode(state["observation"])[0], action, encode(following["observation"])[0], following["achieved_goal"],
                    state["desired_goal"], terminated or truncated)
         state = env.reset()[0] if terminated or truncated else following

@@ -5,6 +5,7 @@ The names below are the public interface; each is loaded when first used, so tha
 - `ProtoGoalEvaluator`, `PGESettings`, `TransitionBatch`, `TASK`, `Verdict`: the evaluator (`protogoal.goals`).
 - `ProtoGoalSpace`, `OneHotFactors`, `Factor`, `ObjectGrid`, `BagOfWords`, `CounterThresholds`, `NamedCallables`, `Union`:
   proto-goal spaces (`protogoal.goals.spaces`).
+- `train`, `load`, `read_run`, `Agent`, `Run`, `Recorder`: train and use an agent (`protogoal.api`).
 - `make_goal_env`, `GoalEnvSettings`: any Gymnasium environment as a goal environment (`protogoal.interop.goal_env`).
 """
 
@@ -14,6 +15,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from protogoal.api import Agent, Run, load, read_run, train
     from protogoal.goals.evaluator import PGESettings, ProtoGoalEvaluator
     from protogoal.goals.plausibility import Verdict
     from protogoal.goals.spaces import (
@@ -29,10 +31,13 @@ if TYPE_CHECKING:
     from protogoal.goals.table import TASK
     from protogoal.goals.values import TransitionBatch
     from protogoal.interop.goal_env import GoalEnvSettings, make_goal_env
+    from protogoal.record.events import Recorder
 
 __version__ = "0.1.0"
 
 _HOME = {
+    "protogoal.api": ("Agent", "Run", "load", "read_run", "train"),
+    "protogoal.record.events": ("Recorder",),
     "protogoal.goals.evaluator": ("PGESettings", "ProtoGoalEvaluator"),
     "protogoal.goals.plausibility": ("Verdict",),
     "protogoal.goals.spaces": ("BagOfWords", "CounterThresholds", "Factor", "NamedCallables", "ObjectGrid", "OneHotFactors",
@@ -44,9 +49,28 @@ _HOME = {
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
-    "TASK", "BagOfWords", "CounterThresholds", "Factor", "GoalEnvSettings", "NamedCallables", "ObjectGrid", "OneHotFactors",
-    "PGESettings", "ProtoGoalEvaluator", "ProtoGoalSpace", "TransitionBatch", "Union", "Verdict", "__version__",
+    "TASK",
+    "Agent",
+    "BagOfWords",
+    "CounterThresholds",
+    "Factor",
+    "GoalEnvSettings",
+    "NamedCallables",
+    "ObjectGrid",
+    "OneHotFactors",
+    "PGESettings",
+    "ProtoGoalEvaluator",
+    "ProtoGoalSpace",
+    "Recorder",
+    "Run",
+    "TransitionBatch",
+    "Union",
+    "Verdict",
+    "__version__",
+    "load",
     "make_goal_env",
+    "read_run",
+    "train",
 ]
 
 

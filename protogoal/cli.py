@@ -10,9 +10,11 @@ import argparse
 import contextlib
 import difflib
 import io
+import itertools
 import json
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any, NoReturn
@@ -30,6 +32,9 @@ class _Parser(argparse.ArgumentParser):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a name may have half a character in it
     try:
         words = list(sys.argv[1:] if arguments is None else arguments)
         options = {word.partition("=")[0] for word in words}
@@ -43,11 +48,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"protogoal: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
+        from protogoal.run.stopping import STOPPED, leave_hung_threads
+
         print("protogoal: stopped", file=sys.stderr)
-        return 130
+        leave_hung_threads()
+        return STOPPED
     except BrokenPipeError:  # `protogoal goals DIR | head`
         sys.stderr.close()
         return 0
+    except Exception as error:
+        line = _trouble(error)
+        if line is None:
+            raise
+        print(f"protogoal: {line}", file=sys.stderr)
+        return 2
+
+
+def _trouble(error: Exception) -> str | None:
+    """One line for what disks, memory and files can do to any command; None for a mistake of ours."""
+    if isinstance(error, OSError):
+        return f"{error.strerror or error}" + (f": {error.filename}" if error.filename else "")
+    if type(error).__module__ == "sqlite3":
+        return f"a run's record cannot be read or written: {error}"
+    words = " ".join(str(error).split())
+    if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and "allocate" in words):  # the latter is PyTorch's
+        return f"there is not enough memory; smaller settings need less ({words or 'no more is known'})"
+    if isinstance(error, OverflowError):
+        return f"a number is too large: {words}"
+    return "something is nested too deeply to be read" if isinstance(error, RecursionError) else None
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -72,6 +100,7 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument("--scale", choices=("cpu", "paper"), default="cpu", help="settings for two cores, or the paper's tables")
     train.add_argument("--engine", choices=("local", "ray"), default="local", help="one process, or Ray actors")
     _add_ray_options(train)
+    _add_recorders(train)
     train.add_argument("-h", "--help", action="store_true", help="show the preset's fields and leave")
 
     resume = command("resume", _resume, "go on with a run from its last checkpoint")
@@ -79,25 +108,30 @@ def _parser() -> argparse.ArgumentParser:
     resume.add_argument("--steps", type=_positive, help="environment steps to make in all: trains a finished run on")
     resume.add_argument("--engine", choices=("local", "ray"), help="another engine than before")
     _add_ray_options(resume)
+    _add_recorders(resume)
+    _add_trust_options(resume)
 
     evaluate = command("eval", _eval, "success rate of a trained agent, with a confidence interval")
-    evaluate.add_argument("run", type=Path, help="directory of the run")
+    evaluate.add_argument("run", type=Path, help="directory of the run, or a saved agent")
     evaluate.add_argument("--episodes", type=_positive, default=300, help="episodes to play (default 300)")
     evaluate.add_argument("--seed", type=int, default=1, help="seed of the episodes (default 1)")
+    evaluate.add_argument("--goal", help="name or id of a goal to be pursued instead of the task")
     evaluate.add_argument("--json", action="store_true", help="print JSON")
+    _add_trust_options(evaluate)
 
     watch = command("watch", _watch, "what the agent does, for the task or for one goal, as a GIF")
     watch.add_argument("run", type=Path, help="directory of the run")
     watch.add_argument("--goal", type=int, help="id of a goal, as in protogoal goals (default: the task)")
     watch.add_argument("--out", type=Path, required=True, help="the GIF to write")
     watch.add_argument("--seed", type=int, default=1, help="seed of the episode (default 1)")
+    _add_trust_options(watch)
 
     play = command("play", _play, "play a Baba level in the terminal, with undo and reset")
     play.add_argument("level", help="name of a level (umaze-small, …) or the path of a level file")
     play.add_argument("--moves", help="play these moves instead (u d l r, s waits) and say how it ends")
     play.add_argument("--json", action="store_true", help="with --moves: print JSON")
 
-    goals = command("goals", _goals, "the goal table: count, success, V_seek, V_avoid, verdict, reason")
+    goals = command("goals", _goals, "the goal table: count, success, the figures that decided, verdict, reason")
     goals.add_argument("run", type=Path, help="directory of the run")
     goals.add_argument("--why", help="explain one goal, by id or by name")
     goals.add_argument("--json", action="store_true", help="print JSON")
@@ -131,10 +165,33 @@ def _add_ray_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--envs-per-worker", type=_positive, help="ray engine: environments of each")
 
 
+def _add_recorders(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--record", choices=("csv", "tensorboard", "wandb"), action="append", default=[],
+                         help="write the metrics to metrics.csv, for TensorBoard, or to Weights & Biases too; may be repeated")
+
+
+def _recorders(parsed: argparse.Namespace) -> list[str]:
+    return ["progress", *parsed.record]
+
+
 def _ray_options(parsed: argparse.Namespace) -> dict[str, Any]:
     """Those of the ray engine's options that were given."""
     given = {name: getattr(parsed, name) for name in ("address", "workers", "envs_per_worker")}
     return {name: value for name, value in given.items() if value is not None}
+
+
+def _add_trust_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--trust", action="store_true", help="import the code that the run names, connect to its address")
+    command.add_argument("--env", metavar="MODULE:FACTORY", help="instead of --trust: the run's environment, named again")
+    command.add_argument("--space", metavar="MODULE:FUNCTION", help="instead of --trust: its proto-goals, named again")
+
+
+def _trust(parsed: argparse.Namespace) -> Any:
+    """What the user grants to the code and addresses that a run names."""
+    from protogoal.run.trust import Trust
+
+    given = {f"--{name}": getattr(parsed, name, None) for name in ("env", "space", "address")}
+    return Trust(parsed.trust, {option: value for option, value in given.items() if value is not None})
 
 
 def _positive(text: str) -> int:
@@ -144,14 +201,26 @@ def _positive(text: str) -> int:
 
 
 def _envs(parsed: argparse.Namespace, _: list[str]) -> None:
-    from protogoal.envs.catalog import catalog, show
+    from protogoal.presets import catalog
 
-    print(json.dumps(catalog(), indent=1)) if parsed.json else show()
+    if parsed.json:
+        print(json.dumps(catalog(), indent=1))
+        return
+    from rich.console import Console
+
+    console = Console(highlight=False, soft_wrap=True)
+    for row in catalog():
+        needs = f"   needs: pip install \"protogoal\\[{row['needs']}]\"" if row["needs"] else ""
+        console.print(f"[bold]{row['name']}[/]   {row['actions']} actions, {row['size']:,} proto-goals{needs}")
+        console.print(f"    [dim]environment[/]  {row['env']}")
+        console.print(f"    [dim]proto-goals[/]  {row['proto_goals']}")
+        console.print(f"    [dim]presets[/]      {'  '.join(row['presets']) or '–'}\n")
 
 
 def _train(parsed: argparse.Namespace, rest: list[str]) -> int:
-    from protogoal.config import TabularConfig
-    from protogoal.presets import at_paper_scale, own_environment
+    from protogoal.domains.own import own_environment
+    from protogoal.presets import at_paper_scale
+    from protogoal.registry import AGENTS
 
     if parsed.env is not None or parsed.space is not None:
         if parsed.preset != OWN:
@@ -161,25 +230,33 @@ def _train(parsed: argparse.Namespace, rest: list[str]) -> int:
         if not parsed.help:
             raise ValueError("which preset? protogoal envs lists them; or --env and --space for an environment of your own")
         print("usage: protogoal train PRESET [--run DIR] [--seed N] [--steps N] [--scale cpu|paper] [--section.field value …]\n"
-              "       protogoal train --env MODULE:FACTORY --space MODULE:FUNCTION [--agent protogoal|r2d2|agent57] …\n"
+              "       protogoal train --env MODULE:FACTORY --space MODULE:FUNCTION [--agent " + '|'.join(AGENTS) + "] …\n"
               f"{ENGINE_WORDS}\n\npresets:")
         print("\n".join(f"  {name}" for name in sorted(_presets())))
         return 0
     else:
         preset, default = parsed.preset, _presets(parsed.preset)[parsed.preset]
-    if parsed.scale == "paper":
-        if isinstance(default, TabularConfig):
-            raise ValueError(f"--scale paper is for deep agents; {preset} has the paper's settings already")
-        default = at_paper_scale(default)
+    agent = _value_of("--agent", rest)
+    default = default.with_agent(agent) if agent else default  # its own settings are other options
+    default = at_paper_scale(default) if parsed.scale == "paper" else default
     config = _fields(preset, default, ["--help"] if parsed.help else rest)
     if config is None:
         return 0
     from protogoal.run.training import train
 
-    path = parsed.run or Path("runs") / f"{preset}-{config.seed}"
-    if train(path, preset, config, parsed.engine, _ray_options(parsed)):
+    path, here = parsed.run or Path("runs") / f"{preset}-{config.seed}", os.getcwd()
+    if train(path, preset, config, parsed.engine, _ray_options(parsed), _recorders(parsed)):
+        os.chdir(here)  # an environment may have left it
         _write_report(path)
     return 0
+
+
+def _value_of(option: str, words: list[str]) -> str | None:
+    """What an option was given, as `--option value` or `--option=value`; None where it is not there."""
+    for word, following in itertools.pairwise([*words, ""]):
+        if word == option or word.startswith(f"{option}="):
+            return word.partition("=")[2] or following
+    return None
 
 
 def _write_report(run: Path) -> None:
@@ -218,8 +295,8 @@ def _fields(preset: str, default: Any, arguments: list[str]) -> Any:
             print(f"also: --run DIR, the directory of the run; --scale cpu|paper\n{ENGINE_WORDS}\n{output.getvalue()}")
             return None
         said = [line.strip(" │╭╮╰╯─-") for line in output.getvalue().splitlines()]
-        line = next((text for text in said if text.startswith(("Error parsing", "Unrecognized options:"))),
-                    " ".join(filter(None, said)))
+        first = next((i for i, text in enumerate(said) if text.startswith(("Error parsing", "Unrecognized options:"))), 0)
+        line = " ".join(itertools.takewhile(bool, itertools.dropwhile(lambda text: not text, said[first:])))
         raise ValueError(f"{line} ({command} --help lists all fields)") from None
 
 
@@ -231,14 +308,17 @@ def _nearest(word: str, known: Any) -> str:
 def _resume(parsed: argparse.Namespace, _: list[str]) -> None:
     from protogoal.run.training import resume
 
-    if resume(parsed.run, parsed.engine, _ray_options(parsed), parsed.steps):
+    here = os.getcwd()
+    if resume(parsed.run, parsed.engine, _ray_options(parsed), parsed.steps, _trust(parsed), _recorders(parsed)):
+        os.chdir(here)
         _write_report(parsed.run)
 
 
 def _eval(parsed: argparse.Namespace, _: list[str]) -> None:
-    from protogoal.run.playing import evaluate
+    from protogoal.api import load
 
-    result = evaluate(parsed.run, parsed.episodes, parsed.seed)
+    goal = int(parsed.goal) if parsed.goal and parsed.goal.isdecimal() else parsed.goal
+    result = load(parsed.run, _trust(parsed)).evaluate(parsed.episodes, parsed.seed, goal)
     if parsed.json:
         print(json.dumps(result))
     else:
@@ -249,7 +329,7 @@ def _eval(parsed: argparse.Namespace, _: list[str]) -> None:
 def _watch(parsed: argparse.Namespace, _: list[str]) -> None:
     from protogoal.run.playing import watch
 
-    print(watch(parsed.run, parsed.goal, parsed.out, parsed.seed))
+    print(watch(parsed.run, parsed.goal, parsed.out, parsed.seed, _trust(parsed)))
 
 
 def _play(parsed: argparse.Namespace, _: list[str]) -> int:
@@ -263,7 +343,8 @@ def _goals(parsed: argparse.Namespace, _: list[str]) -> None:
     from protogoal.run.directory import RunDirectory
 
     RunDirectory.open(parsed.run)
-    text = goals_table(parsed.run, why=parsed.why, as_json=parsed.json)
+    with _sound([parsed.run]):
+        text = goals_table(parsed.run, why=parsed.why, as_json=parsed.json)
     if text:
         print(text)
 
@@ -280,8 +361,22 @@ def _report(parsed: argparse.Namespace, _: list[str]) -> None:
 
     for run in parsed.runs:
         RunDirectory.open(run)
-    report(parsed.runs, parsed.out)
+    with _sound(parsed.runs):
+        report(parsed.runs, parsed.out)
     print(f"wrote {parsed.out}")
+
+
+@contextlib.contextmanager
+def _sound(runs: list[Path]) -> Iterator[None]:
+    """What cannot be shown because a record holds what no run writes is one line; all else is a mistake of ours."""
+    try:
+        yield
+    except (TypeError, LookupError, AttributeError, ArithmeticError):
+        from protogoal.record.verify import check_record
+
+        for run in runs:
+            check_record(run)
+        raise
 
 
 def _reproduce(parsed: argparse.Namespace, _: list[str]) -> None:

@@ -43,7 +43,7 @@ def test_the_papers_settings_are_one_option_away(capsys):
 def test_eval_prints_json_with_an_interval(taxi_run, capsys):
     assert main(["eval", str(taxi_run), "--episodes", "20", "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
-    assert set(result) == {"success", "low", "high", "episodes", "steps"}
+    assert set(result) == {"success", "low", "high", "mean_return", "episodes", "steps"}
     assert result["low"] <= result["success"] <= result["high"]
     assert (result["episodes"], result["steps"]) == (20, 6000)
 
@@ -149,7 +149,7 @@ def test_help_shows_every_field_with_words(capsys):
     assert main(["train", "taxi-protogoal", "--help"]) == 0
     text = capsys.readouterr().out
     assert "--pge.p_task" in text
-    assert "Probability of following the task reward" in text
+    assert "Share of following the task reward" in text
 
 
 def test_a_wrong_field_names_a_command_that_exists(capsys):

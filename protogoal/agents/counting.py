@@ -1,6 +1,7 @@
-"""What the proto-goal evaluator is told of a window of acting: which bits came on, what was paid, which pursuits ended.
+"""What the proto-goal evaluator is told of a window of acting: what came on, what was paid, trials, pursuits that ended.
 
-`ProtoR2D2` counts its own windows; in `run.ray` the workers send these arrays to the evaluator's process.
+`ProtoR2D2` counts its own windows; in `run.ray` the workers send these arrays to the evaluator's process. They are all that
+its verdicts rest on, so both engines judge alike.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from protogoal.envs.vector import dense_bits
 from protogoal.goals.evaluator import ProtoGoalEvaluator
+from protogoal.goals.trials import TrialEvents
 
 if TYPE_CHECKING:
     from protogoal.deep.act import Experience
@@ -21,32 +22,41 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Counted:
-    """Arrays of one window: active [T, N, L] padded with -1, reward [T, N]; goal, success [pursuits ended]."""
+    """Arrays of one window: n transitions with L bits, the trials among them, pursuits that ended, values of goals on offer."""
 
-    active: NDArray[np.integer]
-    reward: NDArray[np.float32]
-    goal: NDArray[np.int64]
+    active: NDArray[np.integer]  # [n, L], padded with -1
+    turned_on: NDArray[np.bool_]  # [n, L]
+    reward: NDArray[np.float32]  # [n]
+    trials: TrialEvents
+    goal: NDArray[np.int64]  # [pursuits that ended]
     success: NDArray[np.bool_]
+    length: NDArray[np.int64]
+    offered: NDArray[np.int64]  # [k]
+    value: NDArray[np.float64]  # [k]
 
     @staticmethod
     def of(experience: Experience, trace_length: int) -> Counted:
         """The steps of a window that are new: a burn-in was counted with the window before."""
-        new = experience.segments.last(trace_length)
-        return Counted(new.active, new.reward, experience.pursuits.goal, experience.pursuits.success)
+        new, ended = experience.segments.last(trace_length), experience.pursuits
+        width = new.active.shape[-1]
+        return Counted(new.active.reshape(-1, width), new.turned_on.reshape(-1, width), new.reward.ravel(), experience.trials,
+                       ended.goal, ended.success, ended.length, experience.offered, experience.value)
 
     @staticmethod
     def join(windows: Sequence[Counted]) -> Counted:
-        """Windows one after another."""
-        parts = zip(*((w.active, w.reward, w.goal, w.success) for w in windows), strict=True)
-        return Counted(*(np.concatenate(part) for part in parts))
+        """Windows one after another; the last one's values count."""
+        names = ("active", "turned_on", "reward", "goal", "success", "length")
+        parts = {name: np.concatenate([getattr(w, name) for w in windows]) for name in names}
+        return Counted(trials=TrialEvents.join([w.trials for w in windows]), offered=windows[-1].offered,
+                       value=windows[-1].value, **parts)
 
     @property
     def transitions(self) -> int:
-        return self.reward.size
+        return len(self.reward)
 
 
 def count(evaluator: ProtoGoalEvaluator, window: Counted) -> None:
     """Tells the evaluator."""
-    bits = dense_bits(window.active, evaluator.num_bits).reshape(-1, evaluator.num_bits)
-    evaluator.observe(bits, window.reward.ravel())
-    evaluator.record_pursuit(window.goal, window.success)
+    evaluator.count(window.active, window.turned_on, window.reward, window.trials)
+    evaluator.record_pursuit(window.goal, window.success, window.length)
+    evaluator.record_values(window.offered, window.value)

@@ -1,7 +1,7 @@
 """What the parts of an agent share, so that they may live in one process or in many: streams of randomness, shapes, pace.
 
-`agents.making` makes the parts that compute, `agents.r2d2` puts them together in one process, `run.ray` each in a process
-of its own. Every stream of random numbers follows from the run's seed, so both make the same parts. No torch here:
+`agents.r2d2` makes the parts that compute and puts them together in one process, `run.ray` each in a process of its own.
+Every stream of random numbers follows from the run's seed, so both make the same parts. No torch here:
 replay and the proto-goal evaluator do without it.
 """
 
@@ -65,22 +65,8 @@ class Seeds(NamedTuple):
 
 def make_evaluator(config: DeepConfig, space: ProtoGoalSpace, num_actions: int) -> ProtoGoalEvaluator:
     """The proto-goal evaluator of a run."""
-    return ProtoGoalEvaluator(space, num_actions, config.pge, int(Seeds.of(config.seed).judging.generate_state(1)[0]))
-
-
-def stored_spec(config: DeepConfig, spaces: Spaces) -> dict[str, ArraySpec]:
-    """The parts of an observation as they are stored; Agent57's have its intrinsic reward beside them."""
-    if config.agent != "agent57":
-        return spaces.observation_spec
-    from protogoal.agents.agent57.curiosity import INTRINSIC, INTRINSIC_SPEC
-
-    return spaces.observation_spec | {INTRINSIC: INTRINSIC_SPEC}
-
-
-def core_shape(config: DeepConfig) -> tuple[int, int]:
-    """Shape of the recurrent core's state, as it is stored with a segment; Agent57 has two cores."""
-    rows = 4 if config.agent == "agent57" else 2
-    return (rows, config.network.hidden) if config.network.core == "lstm" else (0, 0)
+    seed = int(Seeds.of(config.seed).judging.generate_state(1)[0])
+    return ProtoGoalEvaluator(space, num_actions, config.pge, seed, config.network.goal_slots)
 
 
 def updates_due(config: DeepConfig, steps: int, updates: int) -> int:

@@ -7,7 +7,7 @@ actor pursues and the learner relabels with. `run.local` calls `refresh` now and
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,14 +15,20 @@ from protogoal.agents.counting import Counted, count
 from protogoal.agents.parts import make_evaluator
 from protogoal.agents.r2d2 import R2D2
 from protogoal.config import DeepConfig
-from protogoal.deep.act import Experience
 from protogoal.deep.relabel import KnownGoals
 from protogoal.envs.vector import BatchEnv
+from protogoal.goals.evaluator import ProtoGoalEvaluator
 from protogoal.goals.spaces import ProtoGoalSpace
+
+if TYPE_CHECKING:
+    from protogoal.deep.act import Experience
 
 
 class ProtoR2D2(R2D2):
     """R2D2 that sets itself goals."""
+
+    sets_goals = True
+    evaluator: ProtoGoalEvaluator
 
     def __init__(self, config: DeepConfig, env: BatchEnv, space: ProtoGoalSpace):
         super().__init__(config, env, space)
@@ -35,9 +41,12 @@ class ProtoR2D2(R2D2):
         self.known = KnownGoals.of(self.evaluator)
 
     def refresh(self) -> None:
-        """Judges all goals on transitions from replay, and publishes a new goal set to actor and learner."""
-        self.goal_set = self.evaluator.refresh(self.replay.sample_transitions(self.config.pge.batch_size, self._refreshing))
+        """Judges all goals, and publishes a new goal set to actor, learner and replay."""
+        by_values = self.config.pge.pruning == "values"
+        batch = self.replay.sample_transitions(self.config.pge.batch_size, self._refreshing) if by_values else None
+        self.goal_set = self.evaluator.refresh(batch)
         self.known = KnownGoals.of(self.evaluator)
+        self.replay.want(self.known.bits)
 
     def state_dict(self) -> dict[str, Any]:
         return super().state_dict() | {

@@ -1,8 +1,9 @@
 """Acting: one batched forward pass a step for all environments, goals by Algorithm 2 (paper §5.1, Algorithm 6).
 
 Each environment pursues one goal until it is attained, the episode ends, or the pursuit has taken too long; the next one
-is chosen where it stands, without a reset. Environment i explores with its own ε_i. `Actor.collect` makes one
-window of steps; what it returns goes to replay and to the proto-goal evaluator. `evaluate` plays for the task alone.
+is chosen where it stands, without a reset. Environment i explores with its own ε_i, and each action that it draws at random is a
+trial for the evaluator (`goals.trials`). `Actor.collect` makes one window of steps; what it returns goes to replay and to the
+proto-goal evaluator. `evaluate` plays for the task alone.
 """
 
 from __future__ import annotations
@@ -17,19 +18,24 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from protogoal.deep.network import QNetwork
-from protogoal.deep.segments import SegmentBuilder, Segments
+from protogoal.deep.segments import SegmentBuilder, Segments, turned_on
 from protogoal.deep.settings import ActorSettings, ReplaySettings
-from protogoal.envs.vector import PAD, BatchEnv, Observation, check_start, dense_bits
-from protogoal.goals.evaluator import PGESettings
-from protogoal.goals.selection import GoalSet, select
+from protogoal.deep.stored import check_actor
+from protogoal.envs.vector import PAD, BatchEnv, Observation, check_start
+from protogoal.goals.goal_set import GoalSet
+from protogoal.goals.selection import select
 from protogoal.goals.table import TASK
+from protogoal.goals.trials import LAGS, TrialEvents
 
 Array = NDArray[Any]
+
+VALUE_STATES = 16
+"""States over which the values of goals on offer are averaged."""
 
 
 @dataclass(frozen=True)
 class Pursuits:
-    """Pursuits that ended: of which goal, whether it was attained, and after how many steps; [n] each."""
+    """Pursuits that ended: of which goal, whether it was attained (of the task: a reward was met), after how many steps; [n]."""
 
     goal: NDArray[np.int64]
     success: NDArray[np.bool_]
@@ -43,6 +49,9 @@ class Experience:
     segments: Segments
     pursuits: Pursuits
     episode_return: NDArray[np.float64]  # [finished episodes]
+    trials: TrialEvents
+    offered: NDArray[np.int64]  # [k] goals on offer
+    value: NDArray[np.float64]  # [k] mean_s V(s, g) where the environments stand
 
 
 def epsilon_ladder(settings: ActorSettings) -> NDArray[np.float64]:
@@ -60,11 +69,12 @@ class Actor:
         env: BatchEnv,
         network: QNetwork,
         settings: ActorSettings,
-        selection: PGESettings,
         replay: ReplaySettings,
         seed: np.random.SeedSequence,
+        max_members: int = 1,
+        keeps_trials: bool = False,
     ):
-        self.env, self.network, self.settings, self.selection = env, network, settings, selection
+        self.env, self.network, self.settings, self.keeps_trials = env, network, settings, keeps_trials
         acting, environment = seed.spawn(2)
         self.rng = np.random.default_rng(acting)
         n = env.num_envs
@@ -83,9 +93,13 @@ class Actor:
         self.core = network.initial_core(n)
         self.builder.start(self.observation, self.core.numpy())
         self.goal = np.full(n, TASK, np.int64)
-        self.members = np.full((n, selection.max_members), PAD, np.int32)
+        self.members = np.full((n, max_members), PAD, np.int32)  # bits of the goal
+        self.slots = np.full((n, max_members), PAD, np.int32)  # the network's rows for them
         self.needs_goal = np.ones(n, bool)
         self.pursuit_steps = np.zeros(n, np.int64)
+        self.limit = np.zeros(n, np.int64)  # steps of the pursuit at most; 0: to the end of the episode
+        self.is_paid = np.zeros(n, bool)  # a reward was met in this pursuit
+        self.past = np.full((n, LAGS), -1, np.int16)  # the last actions, newest first; -1 where none was drawn at random
         self.episode_return = np.zeros(n)
         self.is_first = np.ones(n, bool)
         self.was_restored = True  # False when loading had to begin the episodes afresh
@@ -97,38 +111,65 @@ class Actor:
         """Steps until a window is full. `act_randomly`: uniform actions, as before anything is learned."""
         ended: list[tuple[Array, Array, Array]] = []
         returns: list[Array] = []
+        trials: list[TrialEvents] = []
         segments = None
         while segments is None:
             z, core_next = self._read()
             self._choose_goals(z, goals)
             action = self._choose_actions(z, act_randomly)
             step = self.env.step(action)
+            came_on = turned_on(step.final_active, self.active)
+            if self.keeps_trials:
+                trials.append(self._trials(step.final_active, came_on))
             self.pursuit_steps += 1
             self.episode_return += step.reward
+            self.is_paid |= step.reward > 0
             is_over = step.terminated | step.truncated
             attained = self._attained(step.final_active)
-            is_done = attained | is_over
-            if self.settings.max_pursuit_steps:
-                # DEVIATION(D10): a pursuit is given up after max_pursuit_steps; in the paper it lasts to the episode's end.
-                is_done |= self.pursuit_steps >= self.settings.max_pursuit_steps
+            # DEVIATION(D10): a pursuit has a limit, from its goal's successful ones; in the paper it lasts to the episode's end.
+            is_done = attained | is_over | ((self.limit > 0) & (self.pursuit_steps >= self.limit))
             if is_done.any():
-                who = np.flatnonzero(is_done & (self.goal != TASK))
-                ended.append((self.goal[who], attained[who], self.pursuit_steps[who]))
+                who = np.flatnonzero(is_done)
+                won = np.where(self.goal == TASK, self.is_paid, attained)
+                ended.append((self.goal[who], won[who], self.pursuit_steps[who]))
                 self.needs_goal |= is_done
             if is_over.any():
                 returns.append(self.episode_return[is_over])
                 self._episodes_ended(np.flatnonzero(is_over))
                 self.episode_return[is_over] = 0.0
-            segments = self.builder.append(action, self.goal, self.active, step, core_next.numpy())
+                self.past[is_over] = -1
+            segments = self.builder.append(action, self.goal, came_on, step, core_next.numpy())
             self.core, self.is_first = core_next, is_over
             self.observation, self.active = _own((step.observation, step.active))
             self.previous_action, self.previous_reward = action.astype(np.int16), step.reward.astype(np.float32)
         goal, success, length = (np.concatenate(column) for column in zip(*ended, strict=True)) if ended else _nothing()
         finished = np.concatenate(returns) if returns else np.empty(0)
-        return Experience(segments, Pursuits(goal, success, length), finished)
+        return Experience(segments, Pursuits(goal, success, length), finished, TrialEvents.join(trials), goals.ids,
+                          self._mean_values(z, goals))
+
+    def _trials(self, active: Array, came_on: NDArray[np.bool_]) -> TrialEvents:
+        """Where something turned on in the reach of a random action: the actions, the state before, what turned on."""
+        rows = np.flatnonzero(came_on.any(1) & (self.past >= 0).any(1))
+        row, place = np.nonzero(came_on[rows])
+        return TrialEvents(self.active[rows].astype(np.int32), self.past[rows], row.astype(np.int32),
+                           active[rows][row, place].astype(np.int32))
+
+    def _mean_values(self, z: Tensor, goals: GoalSet) -> NDArray[np.float64]:
+        """mean_s V(s, g) of the goals on offer over some of the environments, [k]: their timescales."""
+        if not len(goals):
+            return np.empty(0)
+        q = self.network.q_all(z[:VALUE_STATES], torch.from_numpy(np.array(goals.slots)))  # [M, A, k]
+        return q.amax(1).mean(0).double().numpy()
 
     def _episodes_ended(self, rows: NDArray[np.int64]) -> None:
         """Told of the environments whose episode ended, while `episode_return` still has its return."""
+
+    def shared(self) -> NDArray[Any] | None:
+        """What this actor knows that others must know too; what several share is added up. None: nothing."""
+        return None
+
+    def take(self, others: NDArray[Any]) -> None:
+        """Told of the sum of what the other actors share."""
 
     def _read(self) -> tuple[Tensor, Tensor]:
         """Features z [N, H] of where the environments stand, and the core's state after reading them."""
@@ -140,40 +181,34 @@ class Actor:
         rows = np.flatnonzero(self.needs_goal)
         if len(rows) == 0:
             return
-        s = self.selection
-        members = torch.from_numpy(np.asarray(goals.members).copy())
+        slots = torch.from_numpy(np.asarray(goals.slots).copy())
 
         def values(some: NDArray[np.int64], positions: NDArray[np.int64]) -> NDArray[np.float64]:
-            q = self.network.q_each(z[rows[some]], members[torch.from_numpy(np.array(positions))])  # [n, m, A]
+            q = self.network.q_each(z[rows[some]], slots[torch.from_numpy(np.array(positions))])  # [n, m, A]
             return q.amax(-1).double().numpy()
 
-        bits = dense_bits(self.active[rows], self.env.num_bits)
-        self.goal[rows] = chosen = select(
-            goals,
-            values,
-            bits,
-            self.rng,
-            num_candidates=s.num_candidates,
-            p_task=s.p_task,
-            value_floor=s.value_floor,
-            redraws=s.redraws,
-        )
-        self.members[rows] = PAD
+        self.goal[rows] = chosen = select(goals, values, self.active[rows], self.rng)
+        self.members[rows] = self.slots[rows] = PAD
+        self.limit[rows] = 0
         pursued = chosen != TASK
         if pursued.any():
             order = np.argsort(goals.ids)
             place = order[np.searchsorted(goals.ids, chosen[pursued], sorter=order)]
             self.members[rows[pursued], : goals.members.shape[1]] = goals.members[place]
+            self.slots[rows[pursued], : goals.slots.shape[1]] = goals.slots[place]
+            self.limit[rows[pursued]] = goals.limit[place]
         self.pursuit_steps[rows] = 0
+        self.is_paid[rows] = False
         self.needs_goal[rows] = False
 
     def _choose_actions(self, z: Tensor, act_randomly: bool) -> NDArray[np.int64]:
         n = len(self.goal)
-        explore = self.rng.random(n) < self.epsilon
+        explore = (self.rng.random(n) < self.epsilon) | act_randomly  # DEVIATION(D18): before the first update
         action = self.rng.integers(self.network.num_actions, size=n)
-        if act_randomly:  # DEVIATION(D18): before the first update; an untrained network stands still
+        self.past = np.concatenate([np.where(explore, action, -1).astype(np.int16)[:, None], self.past[:, :-1]], 1)
+        if act_randomly:  # an untrained network stands still
             return action
-        q = self.network.q_each(z, torch.from_numpy(self.members).unsqueeze(1))[:, 0]  # [N, A]
+        q = self.network.q_each(z, torch.from_numpy(self.slots).unsqueeze(1))[:, 0]  # [N, A]
         return np.where(explore, action, q.argmax(-1).numpy())
 
     def _attained(self, active: Array) -> NDArray[np.bool_]:
@@ -186,8 +221,12 @@ class Actor:
         "active",
         "goal",
         "members",
+        "slots",
         "needs_goal",
         "pursuit_steps",
+        "limit",
+        "is_paid",
+        "past",
         "episode_return",
         "is_first",
         "previous_action",
@@ -214,15 +253,18 @@ class Actor:
         if not self.was_restored:
             self._restart()
             return
-        self.core = torch.from_numpy(np.array(state["core"]))
-        for name in self._ARRAYS:
-            setattr(self, name, np.array(state[name]))
+        own = {name: getattr(self, name) for name in self._ARRAYS}
+        check_actor(state, own | {"core": self.core.numpy()}, self.env.num_bits, self.env.num_actions)
+        self.core = torch.from_numpy(np.array(state["core"], self.core.numpy().dtype))
+        for name, mine in own.items():
+            setattr(self, name, np.array(state[name], mine.dtype))
 
     def _restart(self) -> None:
         self.observation, self.active = _own(self.env.reset(seed=int(self.rng.integers(2**31))))
         self.core = self.network.initial_core(self.env.num_envs)
         self.builder.start(self.observation, self.core.numpy())
         self.needs_goal[:] = True
+        self.past[:] = -1
         self.is_first[:] = True
         self.episode_return[:] = 0.0
 
@@ -254,6 +296,11 @@ class Evaluation:
     successes: int
     mean_return: float
     mean_length: float
+    cut: int = 0  # episodes that did not end in time, counted with their return so far
+
+    def cut_words(self, max_steps: int) -> str:
+        return (f"{self.cut} of {self.episodes} episodes of an evaluation did not end within {max_steps:,} steps "
+                "(evaluation.max_steps) and were cut there")
 
     @property
     def success_rate(self) -> float:
@@ -261,11 +308,14 @@ class Evaluation:
 
 
 @torch.inference_mode()
-def evaluate(network: QNetwork, env: BatchEnv, episodes: int, epsilon: float, rng: np.random.Generator) -> Evaluation:
+def evaluate(
+    network: QNetwork, env: BatchEnv, episodes: int, epsilon: float, rng: np.random.Generator, max_steps: int = 30_000
+) -> Evaluation:
     """Plays `episodes` for the task (goal **0**), from fresh episodes.
 
     How many each environment plays is settled before, and all of them count, however long they take: counting the first
-    to end would favour short episodes, which are those that succeed.
+    to end would favour short episodes, which are those that succeed. One that has not ended after `max_steps` is cut; its
+    environment waits until the others are done or cut as well, and all start afresh together.
     """
     n = env.num_envs
     quota = episodes // n + (np.arange(n) < episodes % n)  # [N]
@@ -276,6 +326,7 @@ def evaluate(network: QNetwork, env: BatchEnv, episodes: int, epsilon: float, rn
     total, played, length = np.zeros(n), np.zeros(n, np.int64), np.zeros(n, np.int64)
     returns: list[float] = []
     lengths: list[int] = []
+    waiting, cut = np.zeros(n, bool), 0
     while (played < quota).any():
         z, core = read_states(network, observation, action, reward, is_first, core)
         q = network.q_each(z, goal)[:, 0]
@@ -285,15 +336,23 @@ def evaluate(network: QNetwork, env: BatchEnv, episodes: int, epsilon: float, rn
         total += step.reward
         length += 1
         is_first = step.terminated | step.truncated
-        for i in np.flatnonzero(is_first & (played < quota)):
+        too_long = (length >= max_steps) & ~is_first & ~waiting & (played < quota)
+        for i in np.flatnonzero((is_first & ~waiting | too_long) & (played < quota)):
             returns.append(float(total[i]))
             lengths.append(int(length[i]))
-        played += is_first
+        played += is_first & ~waiting | too_long
+        waiting = waiting & ~is_first | too_long
+        cut += int(too_long.sum())
         total[is_first] = 0.0
         length[is_first] = 0
         observation = step.observation
         action, reward = chosen.astype(np.int16), step.reward.astype(np.float32)
-    return Evaluation(episodes, sum(value > 0 for value in returns), float(np.mean(returns)), float(np.mean(lengths)))
+        if waiting.any() and (waiting | (played >= quota)).all() and (played < quota).any():
+            observation, _ = env.reset(seed=int(rng.integers(2**31)))
+            core = network.initial_core(n)
+            is_first, action, reward = np.ones(n, bool), np.zeros(n, np.int16), np.zeros(n, np.float32)
+            total[:], length[:], waiting[:] = 0.0, 0, False
+    return Evaluation(episodes, sum(value > 0 for value in returns), float(np.mean(returns)), float(np.mean(lengths)), cut)
 
 
 def _own(seen: tuple[Observation, Array]) -> tuple[Observation, Array]:

@@ -6,7 +6,7 @@
 # values, so with a constant step size one update is enough to turn a policy that always wins into one that walks in
 # circles, and back. The mean over the last updates is steady. Acting and learning use the newest weights; d = 0 is the paper's.
 
-`deep.learn` and `agents.agent57.split` update it after each step; `run.local` and `run.ray` evaluate and play with it.
+Learners update it after each step; `run.local` and `run.ray` evaluate and play with it.
 """
 
 from __future__ import annotations

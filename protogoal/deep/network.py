@@ -7,13 +7,14 @@
 The goal joins after the core: a recurrent state then never depends on the goal, and stays valid when a segment is
 relabelled. The `bilinear` join is Q(s, a, g) = ψ(s, a)·φ(g) with ψ dueling, so that the values of every goal in
 every state are one matrix product; `concat` is an MLP on [z, e], which costs one pass a goal. A goal is the list of its
-bits, padded with -1 (a multi-hot vector in sparse form); the empty list is **0**, the task.
+bits' slots (`goals.slots`), padded with -1 (a multi-hot vector in sparse form); the empty list is **0**, the task.
 `deep.act` and `deep.learn` call it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,8 +22,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from protogoal.deep.device import device_of, fetch
 from protogoal.deep.settings import NetworkSettings
 from protogoal.envs.vector import ArraySpec
+
+FREE_STD, BRANCH_STD = 0.05, 0.5  # of the first weights of a goal's own vectors
 
 CoreState = Tensor
 """Hidden and cell state of the core, [N, 2, H]; [N, 0, 0] without one."""
@@ -93,7 +97,7 @@ class GoalBranch(nn.Module):
         self.embedding = nn.EmbeddingBag(num_bits + 1, settings.goal_hidden, mode="sum", padding_idx=num_bits)
         self.bias = nn.Parameter(torch.zeros(settings.goal_hidden))
         self.pad = num_bits
-        nn.init.normal_(self.embedding.weight, std=0.5)
+        nn.init.normal_(self.embedding.weight, std=BRANCH_STD)
         with torch.no_grad():
             self.embedding.weight[num_bits] = 0.0
 
@@ -117,7 +121,7 @@ class GoalFactors(nn.Module):
         self.free = nn.EmbeddingBag(num_bits + 2, settings.rank, mode="mean", padding_idx=self.pad)
         self.branch = GoalBranch(num_bits, settings)
         self.mix = nn.Linear(settings.goal_hidden, settings.rank)
-        nn.init.normal_(self.free.weight, std=0.05)
+        nn.init.normal_(self.free.weight, std=FREE_STD)
 
     def forward(self, members: Tensor) -> Tensor:
         rows = members.reshape(-1, members.shape[-1])
@@ -164,6 +168,12 @@ class QNetwork(nn.Module):
             self.mix = nn.Sequential(nn.Linear(width + settings.goal_hidden, settings.hidden), nn.ReLU())
             self.head = nn.Linear(settings.hidden, num_actions + 1)
 
+    def goal_tables(self) -> list[tuple[Tensor, float]]:
+        """Weights with a row for each slot, and the size of a fresh row's numbers."""
+        if self.settings.join == "bilinear":
+            return [(self.phi.free.weight, FREE_STD), (self.phi.branch.embedding.weight, BRANCH_STD)]
+        return [(self.goal_branch.embedding.weight, BRANCH_STD)]
+
     @property
     def core_shape(self) -> tuple[int, int]:
         """Shape of one environment's core state."""
@@ -171,7 +181,7 @@ class QNetwork(nn.Module):
 
     def initial_core(self, batch: int) -> CoreState:
         """The core's state at the start of an episode, [N, *core_shape]."""
-        return torch.zeros(batch, *self.core_shape)
+        return torch.zeros(batch, *self.core_shape, device=device_of(self))
 
     def unroll(
         self,
@@ -246,7 +256,13 @@ def make_network(
 
 def weights_to_arrays(network: nn.Module) -> dict[str, NDArray[np.float32]]:
     """A copy of the weights as plain arrays, by name."""
-    return {name: tensor.detach().numpy().copy() for name, tensor in network.state_dict().items()}
+    return {name: fetch(tensor).copy() for name, tensor in network.state_dict().items()}
+
+
+def set_buffers(network: nn.Module, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Sets buffers of the network, by name."""
+    for name, array in arrays.items():
+        network.get_buffer(name).copy_(torch.from_numpy(np.asarray(array)))
 
 
 def weights_from_arrays(network: nn.Module, arrays: Mapping[str, NDArray[np.float32]]) -> None:
@@ -256,6 +272,8 @@ def weights_from_arrays(network: nn.Module, arrays: Mapping[str, NDArray[np.floa
         name = sorted(set(own) ^ set(arrays))[0]
         raise ValueError(f"stored weights do not fit this network: {name} is on one side only")
     for name, tensor in own.items():
+        if np.asarray(arrays[name]).dtype.kind not in "fiub":
+            raise ValueError(f"stored weights {name} hold {arrays[name].dtype}; they must be numbers")
         if tuple(tensor.shape) != arrays[name].shape:
             raise ValueError(f"stored weights {name} have shape {arrays[name].shape}, this network {tuple(tensor.shape)}")
     network.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in arrays.items()})

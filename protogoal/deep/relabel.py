@@ -6,6 +6,8 @@ experience. Two ways:
   novelty  for each segment its own goal, the task, and up to M_her plausible goals it attained, drawn without replacement ∝ 1/√N
   all      for every segment the task, every known single-bit goal, and a sample of the AND-goals
 
+Known are the goals that trials show to be controllable, and those on offer: what is pruned is not learned either.
+
 A goal g has reward b_g and discount γ(1 − b_g)(1 − terminated); the task has the environment's reward
 and γ(1 − terminated). Goals that were not attained matter as much: without them every value creeps to 1. `deep.learn` calls
 this for each batch.
@@ -21,19 +23,21 @@ from numpy.typing import NDArray
 
 from protogoal.deep.segments import Segments
 from protogoal.deep.settings import LearnerSettings
-from protogoal.envs.vector import PAD, dense_bits
+from protogoal.envs.vector import PAD
 from protogoal.goals.evaluator import ProtoGoalEvaluator
-from protogoal.goals.table import TASK, attained_by
+from protogoal.goals.table import TASK, attained_in
 
 Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
 class KnownGoals:
-    """The goals observed or pursued so far, as the learner needs them; published beside each goal set."""
+    """The goals worth learning, as the learner needs them; published with each goal set."""
 
     ids: NDArray[np.int64]  # [G], ascending: single bits first
     members: NDArray[np.int32]  # [G, L], padded with -1
+    slots: NDArray[np.int32]  # [G, L]: the network's rows for them
+    generation: NDArray[np.int32]  # [slots]: rises where a row belongs to another bit than before
     count: NDArray[np.int64]  # [G]
     is_offered: NDArray[np.bool_]  # [G]: in the current goal set
     is_plausible: NDArray[np.bool_]  # [G]: by the last refresh
@@ -41,42 +45,50 @@ class KnownGoals:
 
     @staticmethod
     def of(evaluator: ProtoGoalEvaluator) -> KnownGoals:
-        """The goals ever attained, or pursued (without pruning also in vain), and what the evaluator thinks of them."""
+        """The goals under control, reached in practice or not, and those on offer; nothing that was never attained nor pursued."""
         table = evaluator.table
-        is_known = (table.count > 0) | (table.pursuits > 0)
+        is_known = evaluator.has_control & ((table.count > 0) | (table.pursuits > 0))
         is_known[evaluator.goal_set.ids] = True
         ids = np.flatnonzero(is_known)
+        ids = ids[evaluator.slots.has(table.member_array[ids])]
         members = table.member_array[ids]
         longest = max(1, int((members >= 0).sum(1).max(initial=1)))
-        return KnownGoals(ids, members[:, :longest].copy(), table.count[ids].copy(), np.isin(ids, evaluator.goal_set.ids),
-                          evaluator.plausible[ids], table.num_bits)
+        members = members[:, :longest].copy()
+        return KnownGoals(ids, members, evaluator.slots.of(members), evaluator.slots.generation.copy(), table.count[ids].copy(),
+                          np.isin(ids, evaluator.goal_set.ids), evaluator.plausible[ids], table.num_bits)
 
     @staticmethod
     def none(num_bits: int) -> KnownGoals:
         """No goals: the agent is plain R2D2."""
         nothing = np.empty(0, np.int64)
-        return KnownGoals(nothing, np.empty((0, 1), np.int32), nothing, np.empty(0, bool), np.empty(0, bool), num_bits)
+        no_bits = np.empty((0, 1), np.int32)
+        return KnownGoals(nothing, no_bits, no_bits, np.empty(0, np.int32), nothing, np.empty(0, bool), np.empty(0, bool), num_bits)
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @property
+    def bits(self) -> NDArray[np.int64]:
+        """The single bits among them."""
+        return self.ids[: np.searchsorted(self.ids, self.num_bits)]
 
 
 @dataclass(frozen=True)
 class BatchGoals:
     """The goals a batch is learned for; column 0 is the task.
 
-    members: [G, L] where all segments share the goals, [N, K, L] where each has its own; no bits = the task.
+    slots: [G, L] where all segments share the goals, [N, K, L] where each has its own; none = the task.
     reward, discount: [T, N, G or K]. weight: [N, G or K], 0 where a segment has no such goal.
     """
 
-    members: Array
+    slots: Array
     reward: NDArray[np.float32]
     discount: NDArray[np.float32]
     weight: NDArray[np.float32]
 
     @property
     def is_shared(self) -> bool:
-        return self.members.ndim == 2
+        return self.slots.ndim == 2
 
 
 def relabel(
@@ -92,18 +104,18 @@ def relabel(
 def relabel_all(batch: Segments, known: KnownGoals, settings: LearnerSettings, rng: np.random.Generator) -> BatchGoals:
     """The task, and the known goals (at most `max_goals` single bits and `conjunctions` AND-goals)."""
     rows = shared_goals(known, settings, rng)
-    members = np.concatenate([np.full((1, known.members.shape[1]), PAD, np.int32), known.members[rows]])
-    bits = dense_bits(batch.active.reshape(-1, batch.active.shape[-1]), known.num_bits)  # [T·N, B]
-    attained = attained_by(bits, known.members[rows]).reshape(batch.steps, batch.size, len(rows))
+    slots = np.concatenate([np.full((1, known.slots.shape[1]), PAD, np.int32), known.slots[rows]])
+    attained = attained_in(batch.active.reshape(-1, batch.active.shape[-1]), known.members[rows])
+    attained = attained.reshape(batch.steps, batch.size, len(rows))
     reward, discount = _rewards(batch, attained, settings)
     weight = np.full(1 + len(rows), 1.0 / max(1, len(rows)), np.float32)
     weight[0] = settings.task_weight
-    return BatchGoals(members, reward, discount, np.tile(weight, (batch.size, 1)))
+    return BatchGoals(slots, reward, discount, np.tile(weight, (batch.size, 1)))
 
 
 def shared_goals(known: KnownGoals, settings: LearnerSettings, rng: np.random.Generator) -> NDArray[np.int64]:
     """Rows of the known goals that one batch learns."""
-    singles = int(np.searchsorted(known.ids, known.num_bits))
+    singles = len(known.bits)
     parts = []
     for first, last, most in ((0, singles, settings.max_goals), (singles, len(known), settings.conjunctions)):
         some = np.arange(first, last)
@@ -120,8 +132,8 @@ def relabel_novelty(
     segment that attained fewer than M_her goals has empty places too (weight 0).
     """
     n, length = batch.size, known.members.shape[1]
-    bits = dense_bits(batch.active.reshape(-1, batch.active.shape[-1]), known.num_bits)
-    attained = attained_by(bits, known.members).reshape(batch.steps, n, len(known))
+    attained = attained_in(batch.active.reshape(-1, batch.active.shape[-1]), known.members)
+    attained = attained.reshape(batch.steps, n, len(known))
     own = np.searchsorted(known.ids, batch.goal[0])
     is_known = np.append(known.ids, TASK)[own] == batch.goal[0]  # what was forgotten, or not published yet, is not
     own = np.where(is_known & (batch.goal[0] != TASK), own, len(known))
@@ -131,7 +143,7 @@ def relabel_novelty(
     missed: NDArray[np.bool_] = np.logical_and(np.logical_not(happened), known.is_offered)
     others = draw_without_replacement(missed, np.ones(len(known)), settings.unattained_goals, rng)
     chosen = np.concatenate([np.full((n, 1), len(known)), own[:, None], hindsight, others], 1)  # [N, K]; G = no goal
-    padded = np.concatenate([known.members, np.full((1, length), PAD, np.int32)])
+    padded = np.concatenate([known.slots, np.full((1, length), PAD, np.int32)])
     extended = np.concatenate([attained, np.zeros((batch.steps, n, 1), bool)], -1)  # column G: never attained
     reward, discount = _rewards(batch, np.take_along_axis(extended, chosen[None, :, 1:], 2), settings)
     weight = (chosen < len(known)).astype(np.float32)

@@ -8,40 +8,55 @@ pursued, but no goal's reward: attainment is computed from the bits when a batch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Annotated, Any, Literal, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
+from protogoal.deep.stored import check_segments
 from protogoal.envs.vector import PAD, ArraySpec, BatchStep, Observation
+from protogoal.goals.stored import stored_number
 
 Array = NDArray[Any]
 
-PER_SEGMENT = frozenset({"previous_action", "previous_reward", "core"})
-"""Arrays without a time axis."""
+PREFIX = "observation."
+
+@dataclass(frozen=True)
+class Field:
+    """An array of segments: one row a state (T+1), a transition (T) or a segment; its shape beyond that, and its type.
+
+    Sizes that differ from run to run have names: `active` (the most bits on at once), `core` (the recurrent core's state);
+    `bit` is the smallest type that holds ids of bits. What is not stored is given when a segment is drawn.
+    """
+
+    per: Literal["state", "transition", "segment"]
+    dtype: Any
+    size: Literal["", "active", "core"] = ""
+    is_stored: bool = True
 
 
 @dataclass(frozen=True)
 class Segments:
-    """N segments of T transitions (burn-in included), T+1 states.
+    """N segments of T transitions (burn-in included), T+1 states. The one schema: a line here is all that a new array needs.
 
     # DEVIATION(D16): the paper's trajectories end with the pursuit; these are windows of fixed length.
     """
 
-    observation: Observation  # name → [T+1, N, …]
-    is_first: Array  # bool [T+1, N]: this state starts an episode
-    action: Array  # int16 [T, N]
-    reward: Array  # float32 [T, N]
-    terminated: Array  # bool [T, N]
-    truncated: Array  # bool [T, N]
-    active: Array  # int [T, N, L]: bits of the transition, padded with -1
-    turned_on: Array  # bool [T, N, L]: which of these were off in the state before
-    goal: Array  # int32 [T, N]: id of the goal pursued, TASK for the task
-    previous_action: Array  # int16 [N]: before the first state
-    previous_reward: Array  # float32 [N]
-    core: Array  # float16 [N, 2, H]: the core's state in the first state
+    observation: Observation  # name → [T+1, N, …], as the environments say
+    is_first: Annotated[Array, Field("state", bool)]  # this state starts an episode
+    action: Annotated[Array, Field("transition", np.int16)]
+    reward: Annotated[Array, Field("transition", np.float32)]
+    terminated: Annotated[Array, Field("transition", bool)]
+    truncated: Annotated[Array, Field("transition", bool)]
+    active: Annotated[Array, Field("transition", "bit", "active")]  # bits of the transition, padded with -1
+    turned_on: Annotated[Array, Field("transition", bool, "active")]  # which of these were off in the state before
+    goal: Annotated[Array, Field("transition", np.int32)]  # id of the goal pursued, TASK for the task
+    previous_action: Annotated[Array, Field("segment", np.int16)]  # before the first state
+    previous_reward: Annotated[Array, Field("segment", np.float32)]
+    core: Annotated[Array, Field("segment", np.float16, "core")]  # the core's state in the first state, [2, H]
+    weight: Annotated[Array, Field("segment", np.float32, is_stored=False)]  # what it counts for in the loss, by how it was drawn
 
     @property
     def steps(self) -> int:
@@ -65,14 +80,13 @@ class Segments:
     def arrays(self) -> dict[str, Array]:
         """Every array by name, observations as `observation.<name>`: the wire format."""
         named = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "observation"}
-        return named | {f"observation.{name}": array for name, array in self.observation.items()}
+        return named | {f"{PREFIX}{name}": array for name, array in self.observation.items()}
 
     @staticmethod
     def from_arrays(arrays: dict[str, Array]) -> Segments:
         """The inverse of `arrays`."""
-        prefix = "observation."
-        observation = {name[len(prefix) :]: array for name, array in arrays.items() if name.startswith(prefix)}
-        rest = {name: array for name, array in arrays.items() if not name.startswith(prefix)}
+        observation = {name.removeprefix(PREFIX): array for name, array in arrays.items() if name.startswith(PREFIX)}
+        rest = {name: array for name, array in arrays.items() if not name.startswith(PREFIX)}
         return Segments(observation=observation, **rest)
 
     @staticmethod
@@ -101,6 +115,24 @@ class Segments:
         return cut
 
 
+FIELDS: dict[str, Field] = {name: hint.__metadata__[0] for name, hint in get_type_hints(Segments, include_extras=True).items()
+                            if get_origin(hint) is Annotated}
+PER_SEGMENT = frozenset(name for name, of in FIELDS.items() if of.per == "segment")
+"""Arrays without a time axis."""
+
+Schema = dict[str, tuple[tuple[int, ...], np.dtype[Any], str]]
+"""Name → (shape, type, per state | transition | segment)."""
+
+
+def schema(observation_spec: dict[str, ArraySpec], num_bits: int, max_active: int, core_shape: tuple[int, int]) -> Schema:
+    """The arrays that are stored of one run's segments."""
+    shapes: dict[str, tuple[int, ...]] = {"": (), "active": (max_active,), "core": core_shape}
+    bit = bit_dtype(num_bits)
+    arrays: Schema = {f"{PREFIX}{name}": (spec.shape, spec.dtype, "state") for name, spec in observation_spec.items()}
+    return arrays | {name: (shapes[of.size], bit if of.dtype == "bit" else np.dtype(of.dtype), of.per)
+                     for name, of in FIELDS.items() if of.is_stored}
+
+
 def bit_dtype(num_bits: int) -> np.dtype[Any]:
     """The smallest integer type for ids of bits and the padding."""
     return np.dtype(np.int16 if num_bits <= np.iinfo(np.int16).max else np.int32)
@@ -127,27 +159,12 @@ class SegmentBuilder:
         burn_in: int = 0,
     ):
         self.trace_length, self.burn_in = trace_length, burn_in
+        self._spec, self._num_bits = observation_spec, num_bits
         self.window = window = burn_in + trace_length
-        n = num_envs
-        # One row a state (window + 1) or a transition (window); `previous_…` and `core` belong to states here.
-        states = {f"observation.{name}": (spec.shape, spec.dtype) for name, spec in observation_spec.items()}
-        states |= {
-            "is_first": ((), np.dtype(bool)),
-            "previous_action": ((), np.dtype(np.int16)),
-            "previous_reward": ((), np.dtype(np.float32)),
-            "core": (core_shape, np.dtype(np.float16)),
-        }
-        transitions: dict[str, tuple[tuple[int, ...], np.dtype[Any]]] = {
-            "action": ((), np.dtype(np.int16)),
-            "reward": ((), np.dtype(np.float32)),
-            "terminated": ((), np.dtype(bool)),
-            "truncated": ((), np.dtype(bool)),
-            "active": ((max_active,), bit_dtype(num_bits)),
-            "turned_on": ((max_active,), np.dtype(bool)),
-            "goal": ((), np.dtype(np.int32)),
-        }
-        self._states = {name: np.zeros((window + 1, n, *shape), dtype) for name, (shape, dtype) in states.items()}
-        self._transitions = {name: np.zeros((window, n, *shape), dtype) for name, (shape, dtype) in transitions.items()}
+        # What a segment has once belongs to its first state, so here every state has it.
+        rows = {"state": window + 1, "segment": window + 1, "transition": window}
+        self._arrays = {name: np.zeros((rows[per], num_envs, *shape), dtype) for name, (shape, dtype, per)
+                        in schema(observation_spec, num_bits, max_active, core_shape).items()}
         self._t = 0
 
     def start(self, observation: Observation, core: Array) -> None:
@@ -158,59 +175,49 @@ class SegmentBuilder:
 
     def stands_at(self, observation: Observation) -> bool:
         """Whether these are the states that the next step would start from: an environment need not repeat itself."""
-        return all(np.array_equal(self._states[f"observation.{name}"][self._t], seen) for name, seen in observation.items())
+        return all(np.array_equal(self._arrays[f"{PREFIX}{name}"][self._t], seen) for name, seen in observation.items())
 
     def _write_state(
         self, t: int, observation: Observation, is_first: Array, action: Array, reward: Array, core: Array
     ) -> None:
-        for name, array in observation.items():
-            self._states[f"observation.{name}"][t] = array
-        self._states["is_first"][t] = is_first
-        self._states["previous_action"][t] = action
-        self._states["previous_reward"][t] = reward
-        self._states["core"][t] = core
+        seen = {f"{PREFIX}{name}": part for name, part in observation.items()}
+        self._write(t, seen | {"is_first": is_first, "previous_action": action, "previous_reward": reward, "core": core})
 
-    def append(self, action: Array, goal: Array, was_active: Array, step: BatchStep, core: Array) -> Segments | None:
+    def _write(self, t: int, values: Mapping[str, Array]) -> None:
+        for name, value in values.items():
+            self._arrays[name][t] = value
+
+    def append(self, action: Array, goal: Array, came_on: Array, step: BatchStep, core: Array) -> Segments | None:
         """Adds one step; returns the segments when a window is full.
 
-        action, goal [N] were taken and pursued; was_active [N, L] are the bits of the state before; `core` [N, 2, H]
+        action, goal [N] were taken and pursued; came_on [N, L] says which of the step's bits turned on; `core` [N, 2, H]
         is the core's state with which the next state will be read.
         """
         t = self._t
-        for name, value in (
-            ("action", action),
-            ("reward", step.reward),
-            ("terminated", step.terminated),
-            ("truncated", step.truncated),
-            ("active", step.final_active),
-            ("turned_on", turned_on(step.final_active, was_active)),
-            ("goal", goal),
-        ):
-            self._transitions[name][t] = value
+        self._write(t, {"action": action, "reward": step.reward, "terminated": step.terminated, "truncated": step.truncated,
+                        "active": step.final_active, "turned_on": came_on, "goal": goal})
         self._write_state(t + 1, step.observation, step.terminated | step.truncated, action, step.reward, core)
         self._t = t + 1
         if self._t < self.window:
             return None
         segments = self._emit()
-        for arrays in (self._states, self._transitions):  # the burn-in of the next window, and its first new state
-            for array in arrays.values():
-                kept = array[self.trace_length :].copy()
-                array[: len(kept)] = kept
+        for array in self._arrays.values():  # the burn-in of the next window, and its first new state
+            kept = array[self.trace_length :].copy()
+            array[: len(kept)] = kept
         self._t = self.burn_in
         return segments
 
     def _emit(self) -> Segments:
-        arrays = {name: array.copy() for name, array in (self._states | self._transitions).items()}
-        for name in PER_SEGMENT:
-            arrays[name] = arrays[name][0]
-        return Segments.from_arrays(arrays)
+        arrays = {name: (array[0] if name in PER_SEGMENT else array).copy() for name, array in self._arrays.items()}
+        return Segments.from_arrays(arrays | {"weight": np.ones(arrays["action"].shape[1], np.float32)})
 
     def state_dict(self) -> dict[str, Any]:
         """The unfinished window."""
-        return {"t": self._t} | {name: array.copy() for name, array in (self._states | self._transitions).items()}
+        return {"t": self._t} | {name: array.copy() for name, array in self._arrays.items()}
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take back what `state_dict` gave."""
-        self._t = int(state["t"])
-        for name, array in (self._states | self._transitions).items():
+        self._t = stored_number(state["t"], "t", 0, self.window - 1)
+        check_segments(state, self._arrays, self._spec, self._num_bits)
+        for name, array in self._arrays.items():
             array[:] = state[name]

@@ -1,19 +1,23 @@
-"""Three small domains where it is known which proto-goals can be controlled (paper §6.2 and appendix).
+"""Eight small domains where it is known which proto-goals can be controlled: the paper's three (§6.2 and appendix), five of ours.
 
 static      Gymnasium's Taxi: 25 taxi cells, 5 passenger places, 4 destinations. Nothing an agent does changes the
             destination, though it differs between episodes.
 timer       A 4×4 grid and a timer that shows 1…100, one bit each. Time passes whatever the agent does.
-distractor  A visual 4×4 grid: one channel shows the player, two channels have pixels that light up at random.
+distractor  The grid, and two channels of pixels that light up at random.
+television  The grid, and 8 screens that show one of 1,000 pictures each, another one at every step: all of them are rare.
+weather     The grid, and pixels that light up at random, but only in rain. The weather changes by itself.
+weak        The grid, a lamp that the fifth action, press, lights 3 times in 10, and four lamps that light up at random.
+delayed     The grid, a lamp that lights up 3 steps after a press, and four that light up at random.
+long-timer  The timer with 1…1,000, in episodes as long.
 
-Each is a `Dynamics`, stepped for many episodes at once (`collect`, a random policy's data), and one at a time as a Gymnasium
-environment (`ControllabilityEnv`). A bit counts in the experiment only if it was attained in the data: the others are not
-proto-goals that anybody has to judge. experiments/controllability.py uses them.
+Each is a `Dynamics`, stepped for many episodes at once, and one at a time as a Gymnasium environment (`ControllabilityEnv`). An
+observation is all bits, and every bit has a name and a kind (`Dynamics.space`). experiments/controllability.py uses them.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import gymnasium
@@ -21,24 +25,56 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from protogoal.goals.values import TransitionBatch
+from protogoal.envs.vector import dense_bits
+from protogoal.goals.spaces import Factor, ProtoGoalSpace
 
 Ints = NDArray[np.int64]
 Bits = NDArray[np.bool_]
-Name = Literal["static", "timer", "distractor"]
+Name = Literal["static", "timer", "distractor", "television", "weather", "weak", "delayed", "long-timer"]
 
-SIDE = 4  # of the timer's and the distractor's grid
-TIMER = 100
+SIDE = 4  # of every grid but Taxi's
+CELLS = SIDE * SIDE
 NOISE_CHANNELS = 2
-NOISE = 0.1  # probability that a distractor's pixel is lit
+PIXELS = NOISE_CHANNELS * CELLS
+NOISE = 0.1  # probability that a pixel is lit
+SCREENS, PICTURES = 8, 1000
+CHANGE = 0.1  # probability that the weather changes
+PRESS = 4  # the fifth action, where there is one
+WEAK = 0.3  # probability that a press lights the lamp
+DELAY = 3  # steps between a press and the light
+FLICKERING = 4  # lamps beside it that no press lights
+
+
+class BitSpace(ProtoGoalSpace):
+    """Every entry of an observation of bits is a proto-goal; factors, one after the other, name them."""
+
+    def __init__(self, factors: Sequence[Factor]):
+        self._bit = [(factor, i) for factor in factors for i in range(len(factor.names))]
+        super().__init__(len(self._bit))
+
+    def _bits(self, s: Any, a: Any, s_next: Any) -> Bits:
+        return np.asarray(s_next).reshape(len(s_next), self.size).astype(np.bool_)
+
+    def name(self, i: int) -> str:
+        factor, place = self._bit[i]
+        return factor.names[place]
+
+    def kind(self, i: int) -> str:
+        return self._bit[i][0].kind
+
+    def cell(self, i: int) -> tuple[int, int] | None:
+        factor, place = self._bit[i]
+        return None if factor.cells is None else factor.cells[place]
 
 
 class Dynamics(ABC):
-    """What the three have in common; states are int64[N, …], all methods work on N episodes at once."""
+    """What the eight have in common; states are int64[N, …], all methods work on N episodes at once."""
 
     num_actions: int
-    shape: tuple[int, ...]  # of an observation, all of it bits
     max_steps: int  # then an episode is truncated
+    table_size: int  # states that a tabular agent tells apart
+    space: ProtoGoalSpace  # names and kinds of the B bits
+    shape: tuple[int, ...]  # of an observation
     controllable: Bits  # [B], the ground truth
 
     @abstractmethod
@@ -50,26 +86,37 @@ class Dynamics(ABC):
         """Returns the next states and where the episode is terminated, [N]."""
 
     @abstractmethod
+    def active(self, state: Ints) -> Ints:
+        """Returns the bits that are on, [N, L], padded with −1."""
+
+    @abstractmethod
+    def table_state(self, state: Ints) -> Ints:
+        """Returns the part of the state that matters to what can be controlled, as a number below `table_size`, [N]."""
+
     def observe(self, state: Ints) -> Bits:
         """Returns the observations, [N, B]: every entry is a proto-goal."""
+        return dense_bits(self.active(state), self.space.size)
 
 
 class StaticTaxi(Dynamics):
     """Taxi's own transition table, told as 34 bits; states are its state numbers, [N]."""
 
-    num_actions, shape, max_steps = 6, (34,), 200
-    controllable = np.arange(34) < 30
+    num_actions, max_steps, table_size = 6, 200, 500
 
     def __init__(self) -> None:
+        places = ("Red", "Green", "Yellow", "Blue")
+        passenger = (*(f"passenger at {p}" for p in places), "passenger in taxi")
+        self.space = BitSpace([Factor.positions("taxi", 5, 5), Factor("passenger", passenger),
+                               Factor("destination", tuple(f"destination {p}" for p in places))])
+        self.shape = (self.space.size,)
+        self.controllable = np.arange(34) < 30
         taxi: Any = gymnasium.make("Taxi-v3").unwrapped
         table = [[taxi.P[s][a][0] for a in range(6)] for s in range(500)]  # one outcome each: (1, s', reward, terminated)
         self._next = np.array([[outcome[1] for outcome in row] for row in table])
         self._terminated = np.array([[outcome[3] for outcome in row] for row in table], np.bool_)
         self._initial = np.flatnonzero(taxi.initial_state_distrib)  # all equally likely
-        self._bits = np.zeros((500, 34), np.bool_)
-        for s in range(500):
-            row, column, passenger, destination = taxi.decode(s)
-            self._bits[s, [5 * row + column, 25 + passenger, 30 + destination]] = True
+        row, column, passenger, destination = np.array([list(taxi.decode(s)) for s in range(500)]).T
+        self._active = np.stack([5 * row + column, 25 + passenger, 30 + destination], axis=1)
         taxi.close()
 
     def start(self, n: int, rng: np.random.Generator) -> Ints:
@@ -78,53 +125,185 @@ class StaticTaxi(Dynamics):
     def step(self, state: Ints, action: Ints, rng: np.random.Generator) -> tuple[Ints, Bits]:
         return self._next[state, action], self._terminated[state, action]
 
-    def observe(self, state: Ints) -> Bits:
-        return self._bits[state]
+    def active(self, state: Ints) -> Ints:
+        return self._active[state]
+
+    def table_state(self, state: Ints) -> Ints:
+        return state
 
 
-class TimerGrid(Dynamics):
-    """States are (cell, time), [N, 2]; the timer shows 1 at the start and 100 at the end."""
+class Grid(Dynamics):
+    """A player on a 4×4 grid, and something beside it; states are (cell, the rest), [N, 1 + R]. No episode is terminated."""
 
-    num_actions, shape, max_steps = 4, (SIDE * SIDE + TIMER,), TIMER - 1
-    controllable = np.arange(SIDE * SIDE + TIMER) < SIDE * SIDE
+    num_actions, max_steps, table_size = 4, 100, CELLS
 
-    def start(self, n: int, rng: np.random.Generator) -> Ints:
-        return np.stack([rng.integers(SIDE * SIDE, size=n), np.ones(n, np.int64)], axis=1)
+    def __init__(self, *beside: Factor):
+        self.space = BitSpace([Factor.positions("player", SIDE, SIDE), *beside])
+        self.shape = (self.space.size,)
+        self.controllable = np.arange(self.space.size) < CELLS
 
-    def step(self, state: Ints, action: Ints, rng: np.random.Generator) -> tuple[Ints, Bits]:
-        time = np.minimum(state[:, 1] + 1, TIMER)
-        return np.stack([_move(state[:, 0], action), time], axis=1), np.zeros(len(state), np.bool_)
+    @abstractmethod
+    def start_beside(self, n: int, rng: np.random.Generator) -> Ints:
+        """Returns n initial states of the rest, [N, R]."""
 
-    def observe(self, state: Ints) -> Bits:
-        bits = np.zeros((len(state), *self.shape), np.bool_)
-        rows = np.arange(len(state))
-        bits[rows, state[:, 0]] = True
-        bits[rows, SIDE * SIDE + state[:, 1] - 1] = True
-        return bits
+    @abstractmethod
+    def step_beside(self, rest: Ints, action: Ints, rng: np.random.Generator) -> Ints:
+        """Returns its next states, [N, R]."""
 
-
-class DistractorGrid(Dynamics):
-    """States are (cell, noise pixels), [N, 1 + 32]; pixels are drawn anew at every step."""
-
-    num_actions, shape, max_steps = 4, (1 + NOISE_CHANNELS, SIDE, SIDE), 100
-    controllable = np.arange((1 + NOISE_CHANNELS) * SIDE * SIDE) < SIDE * SIDE
+    @abstractmethod
+    def active_beside(self, rest: Ints) -> Ints:
+        """Returns which of its bits are on, [N, L], counted from 0, −1 where none."""
 
     def start(self, n: int, rng: np.random.Generator) -> Ints:
-        return self._with_noise(rng.integers(SIDE * SIDE, size=n), rng)
+        return np.concatenate([rng.integers(CELLS, size=(n, 1)), self.start_beside(n, rng)], axis=1)
 
     def step(self, state: Ints, action: Ints, rng: np.random.Generator) -> tuple[Ints, Bits]:
-        return self._with_noise(_move(state[:, 0], action), rng), np.zeros(len(state), np.bool_)
+        rest = self.step_beside(state[:, 1:], action, rng)
+        return np.concatenate([_move(state[:, :1], action[:, None]), rest], axis=1), np.zeros(len(state), np.bool_)
 
-    def observe(self, state: Ints) -> Bits:
-        player = np.arange(SIDE * SIDE) == state[:, :1]
-        return np.concatenate([player, state[:, 1:] > 0], axis=1)
+    def active(self, state: Ints) -> Ints:
+        rest = self.active_beside(state[:, 1:])
+        return np.concatenate([state[:, :1], np.where(rest >= 0, rest + CELLS, -1)], axis=1)
 
-    def _with_noise(self, cell: Ints, rng: np.random.Generator) -> Ints:
-        noise = rng.random((len(cell), NOISE_CHANNELS * SIDE * SIDE)) < NOISE
-        return np.concatenate([cell[:, None], noise], axis=1).astype(np.int64)
+    def table_state(self, state: Ints) -> Ints:
+        return state[:, 0]
 
 
-DOMAINS: dict[str, type[Dynamics]] = {"static": StaticTaxi, "timer": TimerGrid, "distractor": DistractorGrid}
+class TimerGrid(Grid):
+    """The rest is the time, [N, 1]: the timer shows 1 at the start and its last number at the end."""
+
+    def __init__(self, last: int):
+        super().__init__(Factor("timer", tuple(f"timer shows {t}" for t in range(1, last + 1))))
+        self.last, self.max_steps = last, last - 1
+
+    def start_beside(self, n: int, rng: np.random.Generator) -> Ints:
+        return np.ones((n, 1), np.int64)
+
+    def step_beside(self, rest: Ints, action: Ints, rng: np.random.Generator) -> Ints:
+        return np.minimum(rest + 1, self.last)
+
+    def active_beside(self, rest: Ints) -> Ints:
+        return rest - 1
+
+
+class DistractorGrid(Grid):
+    """The rest are pixels, [N, 32], drawn anew at every step; the observation is three planes."""
+
+    def __init__(self) -> None:
+        super().__init__(*(Factor.positions(f"noise {c}", SIDE, SIDE) for c in range(NOISE_CHANNELS)))
+        self.shape = (1 + NOISE_CHANNELS, SIDE, SIDE)
+
+    def start_beside(self, n: int, rng: np.random.Generator) -> Ints:
+        return _pixels((n, PIXELS), rng)
+
+    def step_beside(self, rest: Ints, action: Ints, rng: np.random.Generator) -> Ints:
+        return _pixels((len(rest), PIXELS), rng)
+
+    def active_beside(self, rest: Ints) -> Ints:
+        return _lit(rest)
+
+
+class TelevisionGrid(Grid):
+    """The rest is what the screens show, [N, 8], drawn anew at every step."""
+
+    def __init__(self) -> None:
+        super().__init__(*(Factor(f"screen {s}", tuple(f"screen {s} shows {p}" for p in range(PICTURES))) for s in range(SCREENS)))
+
+    def start_beside(self, n: int, rng: np.random.Generator) -> Ints:
+        return rng.integers(PICTURES, size=(n, SCREENS))
+
+    def step_beside(self, rest: Ints, action: Ints, rng: np.random.Generator) -> Ints:
+        return rng.integers(PICTURES, size=rest.shape)
+
+    def active_beside(self, rest: Ints) -> Ints:
+        return rest + PICTURES * np.arange(SCREENS)
+
+
+class WeatherGrid(Grid):
+    """The rest is the weather, 0 sun or 1 rain, and pixels, [N, 1 + 32]."""
+
+    def __init__(self) -> None:
+        pixels = (Factor.positions(f"drop {c}", SIDE, SIDE) for c in range(NOISE_CHANNELS))
+        super().__init__(Factor("weather", ("sun", "rain")), *pixels)
+
+    def start_beside(self, n: int, rng: np.random.Generator) -> Ints:
+        return self._with_pixels(rng.integers(2, size=(n, 1)), rng)
+
+    def step_beside(self, rest: Ints, action: Ints, rng: np.random.Generator) -> Ints:
+        weather = rest[:, :1] ^ (rng.random((len(rest), 1)) < CHANGE)
+        return self._with_pixels(weather, rng)
+
+    def active_beside(self, rest: Ints) -> Ints:
+        drops = _lit(rest[:, 1:])
+        return np.concatenate([rest[:, :1], np.where(drops >= 0, drops + 2, -1)], axis=1)
+
+    def _with_pixels(self, weather: Ints, rng: np.random.Generator) -> Ints:
+        return np.concatenate([weather, weather * _pixels((len(weather), PIXELS), rng)], axis=1)
+
+
+class LampGrid(Grid):
+    """A fifth action, press, and lamps: the first is lit by it, the other four light up at random.
+
+    The rest is what the first lamp remembers, [N, memory], the last of it 1 if it is lit, and the others, [N, 4].
+    """
+
+    num_actions = PRESS + 1
+
+    def __init__(self, memory: int):
+        super().__init__(Factor("lamp", ("lamp lit", *(f"flickering lamp {i} lit" for i in range(FLICKERING)))))
+        self.controllable = np.arange(self.space.size) <= CELLS
+        self.memory = memory
+
+    @abstractmethod
+    def step_lamp(self, lamp: Ints, pressed: Ints, rng: np.random.Generator) -> Ints:
+        """Returns the first lamp's next states, [N, memory], after presses (1), [N, 1]."""
+
+    def start_beside(self, n: int, rng: np.random.Generator) -> Ints:
+        return np.concatenate([np.zeros((n, self.memory), np.int64), _pixels((n, FLICKERING), rng)], axis=1)
+
+    def step_beside(self, rest: Ints, action: Ints, rng: np.random.Generator) -> Ints:
+        lamp = self.step_lamp(rest[:, : self.memory], (action == PRESS).astype(np.int64)[:, None], rng)
+        return np.concatenate([lamp, _pixels((len(rest), FLICKERING), rng)], axis=1)
+
+    def active_beside(self, rest: Ints) -> Ints:
+        return _lit(rest[:, self.memory - 1 :])
+
+
+class WeakGrid(LampGrid):
+    """The lamp is lit for one step, by a press that works."""
+
+    def __init__(self) -> None:
+        super().__init__(memory=1)
+
+    def step_lamp(self, lamp: Ints, pressed: Ints, rng: np.random.Generator) -> Ints:
+        return pressed * (rng.random(pressed.shape) < WEAK)
+
+
+class DelayedGrid(LampGrid):
+    """The lamp remembers the last four steps: it is lit by a press three steps before the last."""
+
+    table_size = CELLS << DELAY
+
+    def __init__(self) -> None:
+        super().__init__(memory=1 + DELAY)
+
+    def step_lamp(self, lamp: Ints, pressed: Ints, rng: np.random.Generator) -> Ints:
+        return np.concatenate([pressed, lamp[:, :-1]], axis=1)
+
+    def table_state(self, state: Ints) -> Ints:
+        return np.asarray(state[:, 0] << DELAY | state[:, 1 : 1 + DELAY] @ (1 << np.arange(DELAY)))
+
+
+DOMAINS: dict[str, Callable[[], Dynamics]] = {
+    "static": StaticTaxi,
+    "timer": lambda: TimerGrid(100),
+    "distractor": DistractorGrid,
+    "television": TelevisionGrid,
+    "weather": WeatherGrid,
+    "weak": WeakGrid,
+    "delayed": DelayedGrid,
+    "long-timer": lambda: TimerGrid(1000),
+}
 
 
 def make_dynamics(name: str) -> Dynamics:
@@ -135,44 +314,21 @@ def make_dynamics(name: str) -> Dynamics:
 
 
 def _move(cell: Ints, action: Ints) -> Ints:
-    """Up, down, left, right on the grid; walls hold."""
+    """Up, down, left, right on the grid; walls hold, and any other action stays."""
     row, column = np.divmod(cell, SIDE)
     row = np.clip(row + (action == 1) - (action == 0), 0, SIDE - 1)
     column = np.clip(column + (action == 3) - (action == 2), 0, SIDE - 1)
     return np.asarray(row * SIDE + column)
 
 
-@dataclass(frozen=True)
-class Experience:
-    """Transitions of a random policy, and the episode of each."""
-
-    batch: TransitionBatch
-    episode: Ints  # [n]
-
-    def first(self, episodes: int) -> TransitionBatch:
-        """The transitions of the first episodes only."""
-        return take(self.batch, np.flatnonzero(self.episode < episodes))
+def _pixels(shape: tuple[int, int], rng: np.random.Generator) -> Ints:
+    """Pixels that are lit (1) or not, at random, [N, P]."""
+    return (rng.random(shape) < NOISE).astype(np.int64)
 
 
-def take(batch: TransitionBatch, rows: NDArray[np.integer]) -> TransitionBatch:
-    """Some rows of a batch."""
-    return TransitionBatch(
-        batch.observation[rows], batch.action[rows], batch.next_observation[rows], batch.terminated[rows], batch.bits[rows]
-    )
-
-
-def collect(dynamics: Dynamics, episodes: int, rng: np.random.Generator) -> Experience:
-    """Plays whole episodes with uniformly random actions, all of them side by side."""
-    state = dynamics.start(episodes, rng)
-    alive = np.arange(episodes)
-    parts: list[tuple[Bits, Ints, Bits, Bits, Ints]] = []
-    for _ in range(dynamics.max_steps):
-        action = rng.integers(dynamics.num_actions, size=len(alive))
-        next_state, terminated = dynamics.step(state, action, rng)
-        parts.append((dynamics.observe(state), action, dynamics.observe(next_state), terminated, alive))
-        state, alive = next_state[~terminated], alive[~terminated]
-    observation, action, next_observation, terminated, episode = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return Experience(TransitionBatch(observation, action, next_observation, terminated, next_observation), episode)
+def _lit(pixels: Ints) -> Ints:
+    """The places of those that are lit, −1 for the others, [N, P]."""
+    return np.where(pixels > 0, np.arange(pixels.shape[1]), -1)
 
 
 class ControllabilityEnv(gymnasium.Env[NDArray[np.int8], np.int64]):

@@ -3,7 +3,7 @@
 A diver falls through a square of N×N cells, one row a step, from the top left. In each cell one of the two actions moves it
 left and the other right, which of them differs from cell to cell. Each move to the right costs 0.01/N; only the path that goes
 right in every row reaches the treasure, worth 1. A random policy finds it once in 2^N episodes, and what little reward there
-is on the way leads away from it. Baselines for exploration are verified on it (`experiments.comparisons.agent57`).
+is on the way leads away from it. Baselines for exploration are verified on it (`experiments.comparisons`).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 
 from protogoal.envs.vector import ArraySpec, BatchStep, Observation
 from protogoal.goals.spaces import ObjectGrid
+from protogoal.goals.stored import stored_like
 
 MOVE_COST = 0.01
 
@@ -65,7 +66,8 @@ class DeepSea:
 
     def set_state(self, state: dict[str, Any]) -> tuple[Observation, np.ndarray]:
         """Goes back to what `get_state` gave."""
-        self.row, self.column = np.array(state["row"]), np.array(state["column"])
+        self.row, self.column = (
+            stored_like(state[name], name, getattr(self, name), 0, self.size - 1).astype(np.int64) for name in ("row", "column"))
         return self._observe()
 
     def close(self) -> None:

@@ -15,6 +15,9 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
+from protogoal.envs.failure import close, failure
+from protogoal.envs.observed import MOST_ACTIONS, EnvironmentFailure, fitting
+
 EnvFactory = Callable[[], gymnasium.Env]
 WHOLE = "observation"
 """The name of an observation that is not a dictionary."""
@@ -41,6 +44,8 @@ class Layout:
         """Reads an environment's spaces; refuses what cannot be kept in arrays."""
         if not isinstance(env.action_space, spaces.Discrete):
             raise ValueError(f"the action space must be Discrete, not {env.action_space}")
+        if env.action_space.n > MOST_ACTIONS:
+            raise ValueError(f"the environment has {env.action_space.n:,} actions; at most {MOST_ACTIONS:,} are possible")
         whole = env.observation_space
         named = dict(whole.spaces) if isinstance(whole, spaces.Dict) else {WHOLE: whole}
         arrays: dict[str, tuple[tuple[int, ...], np.dtype]] = {
@@ -96,6 +101,7 @@ class EnvGroup:
         self._arrays = arrays
         self._envs: list[gymnasium.Env] = []
         self._last_picture: dict[int, Any] = {}  # of episodes that ended in the last step
+        self._declared = {name: (arrays[f"now/{name}"].shape[1:], arrays[f"now/{name}"].dtype) for name in layout.parts}
         try:
             for _ in range(count):
                 self._envs.append(factory())
@@ -108,16 +114,23 @@ class EnvGroup:
         for k, env in enumerate(self._envs, self._first):
             self._write("now", k, self._start(k, env))
 
+    def _who(self, k: int, doing: str) -> str:
+        seed = episode_seed(int(self._arrays["seed"][0]), k, int(self._arrays["episode"][k]))
+        return f"environment {k} (seed {seed}, {doing})"
+
     def step(self) -> None:
         """One transition in every environment; an episode that ends is followed by the next one's start."""
         arrays, offset = self._arrays, self._layout.first_action
         self._last_picture.clear()
         actions = arrays["action"][self._first:self._first + len(self._envs)].tolist()
         for k, (env, action) in enumerate(zip(self._envs, actions, strict=True), self._first):
-            observation, reward, terminated, truncated, _ = env.step(action + offset)
-            arrays["reward"][k] = reward
-            arrays["terminated"][k] = terminated
-            arrays["truncated"][k] = truncated and not terminated
+            try:
+                observation, reward, terminated, truncated, _ = env.step(action + offset)
+                arrays["reward"][k] = reward
+                arrays["terminated"][k] = terminated
+                arrays["truncated"][k] = truncated and not terminated
+            except (Exception, SystemExit) as error:
+                raise failure(error, self._who(k, f"step {arrays['length'][k] + 1}")) from error
             if terminated or truncated:
                 self._write("final", k, observation)
                 if env.render_mode is not None:
@@ -133,8 +146,11 @@ class EnvGroup:
         """
         for k, (env, taken) in enumerate(zip(self._envs, actions.tolist(), strict=True), self._first):
             observation = self._start(k, env)
-            for action in taken[:self._arrays["length"][k]]:
-                observation, _, terminated, truncated, _ = env.step(action + self._layout.first_action)
+            for t, action in enumerate(taken[:self._arrays["length"][k]], 1):
+                try:
+                    observation, _, terminated, truncated, _ = env.step(action + self._layout.first_action)
+                except Exception as error:
+                    raise failure(error, self._who(k, f"step {t}, repeated")) from error
                 if terminated or truncated:
                     self._arrays["episode"][k] += 1
                     self._arrays["length"][k] = 0
@@ -148,21 +164,34 @@ class EnvGroup:
 
     def close(self) -> None:
         for env in self._envs:
-            env.close()
+            close(env)
         self._envs = []
 
     def _start(self, k: int, env: gymnasium.Env) -> Any:
         seed = episode_seed(int(self._arrays["seed"][0]), k, int(self._arrays["episode"][k]))
-        return env.reset(seed=seed)[0]
+        try:
+            return env.reset(seed=seed)[0]
+        except (Exception, SystemExit) as error:
+            raise failure(error, self._who(k, "reset")) from error
 
     def _write(self, role: str, k: int, observation: Any) -> None:
         layout = self._layout
-        for name in layout.parts:
-            part = observation[name] if layout.is_dict else observation
+        for name, (shape, dtype) in self._declared.items():
+            try:
+                part = observation[name] if layout.is_dict else observation
+            except (LookupError, TypeError, IndexError):
+                raise EnvironmentFailure(f"{self._who_now(k)} observed a {type(observation).__name__} without {name!r}") from None
             target = self._arrays[f"{role}/{name}"]
             if name not in layout.texts:
+                if type(part) is not np.ndarray or part.dtype != dtype or part.shape != shape:
+                    part = fitting(part, name, shape, dtype, lambda: self._who_now(k))
                 target[k] = part
+            elif not isinstance(part, str):
+                raise EnvironmentFailure(f"{self._who_now(k)} observed {name!r} as {type(part).__name__}, declared is text")
             elif part or target[k, 0]:
                 text = part.encode("latin-1", "replace")[:target.shape[1]]
                 target[k] = 0
                 target[k, :len(text)] = np.frombuffer(text, np.uint8)
+
+    def _who_now(self, k: int) -> str:
+        return self._who(k, f"step {self._arrays['length'][k] + 1}")

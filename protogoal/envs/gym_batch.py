@@ -9,6 +9,7 @@ way however many workers there are. `protogoal.deep.act` steps it; MiniHack is t
 from __future__ import annotations
 
 import importlib
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -16,6 +17,9 @@ import numpy as np
 from gymnasium import spaces
 
 from protogoal.envs.episodes import WHOLE, EnvFactory
+from protogoal.envs.failure import EnvironmentFailure, failure
+from protogoal.envs.observed import Limits
+from protogoal.envs.raw import as_batch, check_kind
 from protogoal.envs.vector import PAD, ArraySpec, BatchStep, Observation
 from protogoal.envs.workers import WorkerPool
 from protogoal.goals.spaces import ProtoGoalSpace
@@ -24,6 +28,8 @@ MOST_CHARACTERS = 1024
 """A grid of whole numbers with more values than this is taken as a picture, not as characters."""
 
 LONGEST_VECTOR = 16_384
+
+LARGE_REWARD = 1_000.0
 
 
 class GymBatchEnv:
@@ -44,7 +50,7 @@ class GymBatchEnv:
         if self.max_active < 1:
             raise ValueError(f"max_active must be at least 1, not {max_active}")
         self._on_event = on_event or (lambda text: None)
-        self._overflowed = False
+        self._overflowed = self._told_of_rewards = False
         self.pool = WorkerPool(factory, num_envs, num_workers, timeout=timeout, on_event=on_event)
         try:
             self.num_envs = self.pool.num_envs
@@ -55,6 +61,7 @@ class GymBatchEnv:
             if not self._readers:
                 raise ValueError("the observation is text alone; a network needs a Box, Discrete or MultiDiscrete part")
             self.observation_spec = {name: spec for name, (spec, _) in self._readers.items()}
+            self._limits = Limits(named)
         except BaseException:
             self.pool.close()
             raise
@@ -68,9 +75,8 @@ class GymBatchEnv:
         """One transition of every environment; see `BatchEnv.step`."""
         pool = self.pool
         pool.step(actions)
-        if not np.isfinite(pool.reward).all():
-            env = int(np.flatnonzero(~np.isfinite(pool.reward))[0])
-            raise ValueError(f"environment {env} gave the reward {pool.reward[env]}; rewards must be finite numbers")
+        if not np.abs(pool.reward).max() <= LARGE_REWARD:
+            self._look_at_rewards()
         final_observation = self._observe(pool.final)
         final_bits = self._bits(self._given(pool.previous), np.asarray(actions), self._given(pool.final))
         final_bits[pool.crashed] = False  # nothing happened there
@@ -83,6 +89,46 @@ class GymBatchEnv:
             active[ended] = self._starting_active(np.flatnonzero(ended))
         return BatchStep(observation, active, final_observation, final_active,
                          pool.reward.copy(), pool.terminated.copy(), pool.truncated.copy())
+
+    @property
+    def first_action(self) -> int:
+        """The number that the environment gives its first action."""
+        return self.pool.layout.first_action
+
+    def read_raw(self, raw: Any) -> tuple[Observation, np.ndarray, bool]:
+        """One observation of the environment's, or a batch: as the network reads it, its bits, and whether it was one alone."""
+        whole = self.pool.observation_space
+        named = dict(whole.spaces) if isinstance(whole, spaces.Dict) else {WHOLE: whole}
+        given = raw if isinstance(whole, spaces.Dict) else {WHOLE: raw}
+        if isinstance(raw, Mapping) != isinstance(whole, spaces.Dict):
+            wanted = f"the parts {sorted(named)}" if isinstance(whole, spaces.Dict) else "one array"
+            raise ValueError(f"the environment observes {wanted}; got a {type(raw).__name__}")
+        seen = {name: part for name, part in named.items() if name in self._readers}
+        arrays, is_single = as_batch({name: given[name] for name in given if name in seen or name not in named},
+                                     {name: tuple(part.shape or ()) for name, part in seen.items()})
+        for name, part in seen.items():
+            check_kind(name, arrays[name], part.dtype)
+            if not all(part.contains(state.astype(part.dtype)) for state in arrays[name]):
+                raise ValueError(f"observation {name!r} is not in the environment's space {part}")
+            arrays[name] = arrays[name].astype(part.dtype)
+        texts = {name: [_encoded(text) for text in ([given[name]] if is_single else given[name])]
+                 for name in named if name not in seen}
+        state: Any = arrays | texts if isinstance(whole, spaces.Dict) else arrays[WHOLE]
+        return self._observe(arrays), self._active(self._bits(state, None, state)), is_single
+
+    def _look_at_rewards(self) -> None:
+        """Refuses those that are no numbers; tells once of those that are so large that nothing else counts."""
+        reward, who = self.pool.reward, self.pool.who
+        if not np.isfinite(reward).all():
+            env = int(np.flatnonzero(~np.isfinite(reward))[0])
+            raise EnvironmentFailure(f"{who(env)} gave the reward {reward[env]}; rewards must be finite numbers")
+        if not self._told_of_rewards:
+            self._told_of_rewards = True
+            env = int(np.abs(reward).argmax())
+            words = (f"{who(env)} gave the reward {reward[env]:g}; goals are weighed by mean reward and a novelty of at most 1, "
+                     "so those with such rewards crowd out all others: scale rewards to about 1")
+            self._on_event(words)
+            warnings.warn(words, stacklevel=3)
 
     def get_state(self) -> dict[str, Any] | None:
         """The episodes under way and what the space has learned; None when an episode is too long to be repeated."""
@@ -107,6 +153,7 @@ class GymBatchEnv:
         return self._observe(self.pool.observation), self._starting_active(np.arange(self.num_envs))
 
     def _observe(self, arrays: Mapping[str, np.ndarray]) -> Observation:
+        self._limits.check(arrays, self.pool.who)
         return {name: read(arrays[name]) for name, (_, read) in self._readers.items()}
 
     def _given(self, arrays: Mapping[str, np.ndarray], rows: np.ndarray | None = None) -> Any:
@@ -124,7 +171,10 @@ class GymBatchEnv:
         return self._active(self._bits(start, None, start))
 
     def _bits(self, s: Any, a: Any, s_next: Any) -> np.ndarray:
-        bits = np.asarray(self.space.bits(s, a, s_next))
+        try:
+            bits = np.asarray(self.space.bits(s, a, s_next))
+        except Exception as error:
+            raise failure(error, "the proto-goal space") from error
         if bits.ndim != 2 or bits.shape[1] != self.num_bits or bits.dtype != np.bool_:
             raise ValueError(f"the proto-goal space gave {bits.dtype} bits of shape {bits.shape}; it must give bool "
                              f"[N, {self.num_bits}]")
@@ -145,6 +195,11 @@ class GymBatchEnv:
         active = np.full((len(bits), self.max_active), PAD, np.int32)
         active[row, place] = bit
         return active
+
+
+def _encoded(text: str | bytes) -> bytes:
+    """Text as the proto-goal space gets it."""
+    return text if isinstance(text, bytes) else text.encode("latin-1", "replace")
 
 
 Reader = Callable[[np.ndarray], np.ndarray]

@@ -4,7 +4,7 @@
 with `function(env)`. A package may instead offer named domains through the entry-point group `protogoal.domains`; each
 entry is an `OwnDomain`, and its presets NAME-protogoal and NAME-r2d2 then stand beside those that come with protogoal.
 
-Called by `run.environments`, `presets` and `envs.catalog`.
+Called by `domains.own` and `protogoal.api`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,12 @@ from typing import Any
 
 import gymnasium
 
+from protogoal.envs.failure import close, failure
 from protogoal.envs.gym_batch import GymBatchEnv, load
 from protogoal.goals.spaces import ProtoGoalSpace
 
 GROUP = "protogoal.domains"
+HERE = "here"  # stands for the module of functions that only this process has
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,8 @@ class EnvReference:
             return gymnasium.make(self.name, **wish)
         except gymnasium.error.Error as error:
             raise ValueError(f"{self.name!r} is neither module:function nor a Gymnasium environment: {error}") from None
+        except Exception as error:
+            raise failure(error, self.name) from error
 
 
 def make_space(name: str, env: gymnasium.Env[Any, Any]) -> ProtoGoalSpace:
@@ -90,7 +94,7 @@ def own_batch(
         try:
             shared = make_space(space, probe)
         finally:
-            probe.close()
+            close(probe)
     return GymBatchEnv(factory, shared, num_envs, num_workers, max_active, on_event)
 
 
@@ -99,16 +103,38 @@ def _call(name: str, *arguments: Any, wanted: Mapping[str, Any] | None = None) -
     here = os.getcwd()
     if here not in sys.path:  # a command has its own directory on the path, and not the user's
         sys.path.insert(0, here)
-    function = load(name)
+    function = _HERE[name] if name in _HERE else load(name)
     if not callable(function):
         raise ValueError(f"{name} is a {type(function).__name__}, not a function")
     known = inspect.signature(function).parameters if wanted else {}
     try:
         return function(*arguments, **{key: value for key, value in (wanted or {}).items() if key in known})
-    except ValueError:
-        raise
-    except Exception as error:
-        raise ValueError(f"{name} raised {type(error).__name__}: {error}") from error
+    except (Exception, SystemExit) as error:
+        raise failure(error, name) from error
+
+
+_HERE: dict[str, Any] = {}
+"""Functions of a running script or notebook, by the names under which this process alone finds them."""
+
+
+def reference(function: Any, must_last: bool) -> str:
+    """module:function of a function, by which it is found again.
+
+    One that cannot be found so (a lambda, a function inside another, or of a script or notebook) serves this process alone;
+    where it `must_last`, because a run directory or other processes shall use it, it is refused.
+    """
+    if not callable(function):
+        raise ValueError(f"a function is needed, or its name as module:function; got {function!r}")
+    module, name = getattr(function, "__module__", None) or "", getattr(function, "__qualname__", type(function).__name__)
+    found = getattr(sys.modules.get(module), name, None)
+    if module != "__main__" and found is function:
+        return f"{module}:{name}"
+    if must_last:
+        raise ValueError(f"{name} is defined in {'the script itself' if module == '__main__' else 'a function'}, so the run could "
+                         "not be opened again; put it into a module of its own and import it, or leave out run")
+    key = f"{HERE}:{len(_HERE)}-{name}"
+    _HERE[key] = function
+    return key
 
 
 def announced_domains(tell: Callable[[str], None] | None = None) -> dict[str, OwnDomain]:

@@ -107,6 +107,8 @@ def check_start(env: BatchEnv, observation: Observation, active: np.ndarray) -> 
     """Refuses environments whose first observation is not what they said it would be, before anything is learned."""
     if env.num_actions < 1:
         raise ValueError(f"the environment has {env.num_actions} actions; at least 1 is needed, and they must be discrete")
+    if env.num_actions > np.iinfo(np.int16).max:  # how replay keeps them
+        raise ValueError(f"the environment has {env.num_actions:,} actions; at most {np.iinfo(np.int16).max:,} are possible")
     if set(observation) != set(env.observation_spec):
         raise ValueError(f"the environment observes {sorted(observation)}, it declared {sorted(env.observation_spec)}")
     for name, spec in env.observation_spec.items():

@@ -27,6 +27,10 @@ class ActiveView:
         step = self.env.step(actions)
         return step._replace(observation={"active": step.active}, final_observation={"active": step.final_active})
 
+    def read(self, observation: Observation, active: np.ndarray) -> Observation:
+        """What is seen of observations [n, …] with these bits on."""
+        return {"active": active.astype(self.observation_spec["active"].dtype)}
+
     def get_state(self) -> dict[str, Any] | None:
         return self.env.get_state()
 
@@ -36,3 +40,10 @@ class ActiveView:
 
     def close(self) -> None:
         self.env.close()
+
+
+def innermost(env: Any) -> Any:
+    """The batch that is looked at, without the views around it."""
+    while hasattr(env, "env"):
+        env = env.env
+    return env

@@ -19,7 +19,6 @@ import shutil
 import signal
 import sys
 import tempfile
-import traceback
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from multiprocessing.connection import Connection
@@ -28,7 +27,9 @@ from typing import Any
 import numpy as np
 from gymnasium.vector.utils import CloudpickleWrapper
 
-from protogoal.envs.episodes import EnvFactory, EnvGroup, Layout
+from protogoal.envs.episodes import EnvFactory, EnvGroup, Layout, episode_seed
+from protogoal.envs.failure import close, failure, first_line
+from protogoal.goals.stored import stored_array, stored_like, stored_number
 
 _MOST_FAILURES = 3
 """A worker that fails this often without one good step between is given up: the environment itself is broken."""
@@ -58,8 +59,9 @@ class WorkerPool:
             self.observation_space = probe.observation_space
             self.num_actions = self.layout.num_actions
         finally:
-            probe.close()
+            close(probe)
         self.crashed = np.zeros(self.num_envs, np.bool_)
+        self._steps = np.zeros(self.num_envs, np.int64)  # of each episode before the last step
         self._timeout = timeout
         self._on_event = on_event or (lambda text: None)
         self._history = np.zeros((self.num_envs, 512), np.uint16)  # actions of the episodes under way
@@ -137,12 +139,14 @@ class WorkerPool:
 
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Repeats the episodes that `get_state` gave, action by action, up to where they were."""
-        episode, length, actions = (np.asarray(state[key]) for key in ("episode", "length", "actions"))
-        if episode.shape != (self.num_envs,) or length.shape != (self.num_envs,) or len(actions) != self.num_envs:
-            raise ValueError(f"the state is of {len(episode)} environments, this batch has {self.num_envs}")
+        if len(state["episode"]) != self.num_envs or len(state["actions"]) != self.num_envs:
+            raise ValueError(f"the state is of {len(state['episode'])} environments, this batch has {self.num_envs}")
+        episode, length = (stored_like(state[key], key, self._arrays[key], 0) for key in ("episode", "length"))
+        actions = stored_array(state["actions"], "actions", (None, None), "i", 0, self.num_actions - 1)
         if length.max(initial=0) > actions.shape[1] or length.min(initial=0) < 0:
             raise ValueError(f"the state's lengths must be 0…{actions.shape[1]}, the number of its actions")
-        self._arrays["seed"][0], self._arrays["episode"][:], self._arrays["length"][:] = state["seed"], episode, length
+        self._arrays["seed"][0] = stored_number(state["seed"], "seed", 0, 2**64 - 1)
+        self._arrays["episode"][:], self._arrays["length"][:] = episode, length
         if actions.shape[1] > self._history.shape[1]:
             self._history = np.zeros((self.num_envs, actions.shape[1]), np.uint16)
         self._history[:, :actions.shape[1]] = actions
@@ -152,6 +156,11 @@ class WorkerPool:
         lost = int((self._arrays["length"] != length).sum())
         if lost:
             self._on_event(f"{lost} of {self.num_envs} environments did not repeat their episode; a fresh one began there")
+
+    def who(self, env: int) -> str:
+        """An environment in words, with the seed and the step of its last transition."""
+        episode = int(self._arrays["episode"][env]) - int(self.terminated[env] | self.truncated[env])
+        return f"environment {env} (seed {episode_seed(int(self._arrays['seed'][0]), env, episode)}, step {self._steps[env] + 1})"
 
     def picture(self, env: int = 0) -> Any:
         """What an environment draws of the state its last transition led to; only without workers."""
@@ -180,20 +189,20 @@ class WorkerPool:
                 worker.receive(self._timeout)
             worker.send(command, replay)
         for worker in self._workers:
-            failure = worker.receive(self._timeout)
-            if failure is None:
+            why = worker.receive(self._timeout)
+            if why is None:
                 worker.failures = 0
             else:
-                self._replace(worker, failure)
+                self._replace(worker, why)
 
-    def _replace(self, worker: _Worker, failure: str) -> None:
+    def _replace(self, worker: _Worker, why: str) -> None:
         """A new worker with fresh episodes; the lost transitions become truncations in the state they started from."""
         part = slice(worker.first, worker.first + worker.count)
         while True:
             worker.failures += 1
             if worker.failures >= _MOST_FAILURES:
-                raise ValueError(f"environment worker {worker.number} failed {worker.failures} times in a row: {failure}")
-            self._on_event(f"environment worker {worker.number} (environments {part.start}–{part.stop - 1}) {failure}; "
+                raise ValueError(f"environment worker {worker.number} failed {worker.failures} times in a row: {why}")
+            self._on_event(f"environment worker {worker.number} (environments {part.start}–{part.stop - 1}) {first_line(why)}; "
                            "restarted with fresh episodes")
             worker.stop(0.0)
             self._arrays["episode"][part] += 1
@@ -203,13 +212,14 @@ class WorkerPool:
             again = worker.receive(self._timeout)
             if again is None:
                 break
-            failure = again
+            why = again
         self.reward[part], self.terminated[part], self.truncated[part], self.crashed[part] = 0.0, False, True, True
         for name, array in self._ended.items():
             array[part] = self.previous[name][part]
 
     def _remember(self, actions: np.ndarray, ended: np.ndarray) -> None:
         length = self._arrays["length"]
+        self._steps[:] = length
         longest = int(length.max())
         if longest >= self._history.shape[1] and longest <= _REPLAY_LIMIT:
             self._history = np.concatenate([self._history, np.zeros_like(self._history)], axis=1)
@@ -263,7 +273,7 @@ class _Worker:
             if code is not None and code < 0:
                 return f"was killed by {signal.Signals(-code).name}"
             return f"ended with exit code {code}"
-        return None if answer == b"done" else f"raised {answer.decode(errors='replace')}"
+        return None if answer == b"done" else f"failed: {answer.decode(errors='replace')}"
 
     def stop(self, patience: float) -> None:
         """Ends the process, after letting it leave by itself for `patience` seconds, and removes its files."""
@@ -339,8 +349,8 @@ def _work(pipe: Connection, directory: str, factory: CloudpickleWrapper, first: 
                     group.reset()
                 else:
                     group.replay(actions)
-            except Exception:
-                pipe.send_bytes(traceback.format_exc().strip().splitlines()[-1].encode())
+            except Exception as error:
+                pipe.send_bytes(str(failure(error, f"environments {first}–{first + count - 1}")).encode(errors="replace"))
                 continue
             pipe.send_bytes(b"done")
     except (EOFError, ConnectionResetError, BrokenPipeError):

@@ -24,7 +24,8 @@ from typing import Any
 
 from protogoal.experiments import discovered
 from protogoal.experiments.curves import write_csv
-from protogoal.presets import DEEP, PRESETS, with_fields
+from protogoal.presets import PRESETS
+from protogoal.settings import to_dict, with_fields
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ def arguments(comparison: Comparison, arm: Arm, seed: int, scale: str, out: Path
     """The command that makes one run; the README prints it."""
     fields = _changed_fields(comparison, arm, seed, scale)
     options = [word for name, value in fields.items() for word in _option(name, value)]
-    if scale == "paper" and arm.preset in DEEP and "engine" not in fields:
+    if scale == "paper" and arm.preset in PRESETS and not PRESETS[arm.preset].has_paper_settings and "engine" not in fields:
         options = ["--scale", "paper", "--engine", "ray", *options]
     return ["train", *([arm.preset] if arm.preset else []), "--run", str(run_path(out, arm, seed)), *options]
 
@@ -138,8 +139,6 @@ def _link_equal_run(comparison: Comparison, arm: Arm, seed: int, scale: str, out
 
 def _whole_config(comparison: Comparison, arm: Arm, seed: int, scale: str) -> dict[str, Any] | None:
     """The configuration that a run will record; None where options beside it decide (another engine, an own environment)."""
-    from protogoal.config import to_dict
-
     fields = _changed_fields(comparison, arm, seed, scale)
     if arm.preset not in PRESETS or "engine" in fields or scale == "paper":
         return None

@@ -101,7 +101,7 @@ def measure_load(out: Path, seconds: float, rates: tuple[int, ...]) -> None:
 def measure_speed(out: Path, steps: int, repeats: int) -> None:
     """speed.csv: seconds and CPU seconds that each engine needs for the same steps, after a start that is not counted."""
     from protogoal.config import DeepConfig
-    from protogoal.experiments.scaling_load import Silent, cpu_by_process
+    from protogoal.experiments.scaling_load import cpu_by_process
     from protogoal.presets import PRESETS
     from protogoal.run.ray.session import RaySession
     from protogoal.run.training import make_session
@@ -113,7 +113,7 @@ def measure_speed(out: Path, steps: int, repeats: int) -> None:
             def spent(session: Any = session) -> dict[str, float]:
                 return cpu_by_process(session) if isinstance(session, RaySession) else {"session": time.process_time()}
 
-            training = session.train(Silent())  # type: ignore[arg-type]
+            training = session.train()
             while session.step < WARM_STEPS:
                 next(training)
             first, start, before = session.step, time.perf_counter(), spent()
@@ -187,7 +187,9 @@ def _role(command: list[str]) -> str:
     if words.startswith("ray::"):
         name = words.removeprefix("ray::").split(".")[0].split("(")[0].strip()
         return {"Worker": "workers", "LearnerRole": "learner", "PGERole": "proto-goal evaluator", "Shard": "replay shard",
-                "EvaluatorRole": "evaluator"}.get(name, "Ray's own" if name.endswith("Agent") else "")
+                "PlayerRole": "player"}.get(name, "Ray's own" if name.endswith("Agent") else "")
+    if "gcs_server" in words.split(" ")[0]:
+        return "Ray's directory server"
     return "Ray's own" if "ray" in words else ""
 
 

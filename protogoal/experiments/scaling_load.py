@@ -15,7 +15,7 @@ import dataclasses
 import os
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,14 +28,15 @@ from protogoal.agents.parts import make_evaluator
 from protogoal.config import DeepConfig, RaySettings
 from protogoal.deep.relabel import KnownGoals
 from protogoal.deep.segments import Segments
+from protogoal.domains.domain import make_batch_env
 from protogoal.goals.evaluator import ProtoGoalEvaluator
 from protogoal.presets import PRESETS, at_paper_scale
-from protogoal.run.environments import make_batch_env
-from protogoal.run.ray.crew import Role, start_role
-from protogoal.run.ray.learner import LearnerRole, Learning
+from protogoal.run.ray.learner import LearnerClient, LearnerRole
 from protogoal.run.ray.published import Published
 from protogoal.run.ray.session import RaySession
-from protogoal.run.ray.worker import Acting, Report, Worker
+from protogoal.run.ray.supervisor import Role, start_role
+from protogoal.run.ray.worker import Report, Worker, WorkerClient
+from protogoal.settings import with_fields
 
 ACTORS = 128
 STEPS_PER_ACTOR = 260  # a second
@@ -52,14 +53,14 @@ def paper_config() -> DeepConfig:
     """The paper's level and settings, with observations as lists of what is where, the form that all our presets have."""
     preset: DeepConfig = PRESETS["baba-umaze-paper-protogoal"]
     config = at_paper_scale(preset)
-    return replace(config, env=replace(config.env, observation="active"), refresh_every=int(NEEDED / REFRESHES_PER_SECOND))  # type: ignore[arg-type]
+    return replace(config, env=with_fields(config.env, {"observation": "active"}), refresh_every=int(NEEDED / REFRESHES_PER_SECOND))
 
 
 def record(config: DeepConfig, num_envs: int, windows: int = RECORDED) -> list[Window]:
     """Windows of random acting, spread over the first steps of its episodes."""
     one = replace(config, ray=replace(config.ray, workers=1))
     worker = Worker(one, 0, num_envs)
-    return [worker.collect(Published(), Published(), True, 1) for _ in range(windows * SPREAD)][::SPREAD]
+    return [worker.collect(Published(), Published(), None, True, 1) for _ in range(windows * SPREAD)][::SPREAD]
 
 
 class SimulatedWorker(Role):
@@ -71,7 +72,7 @@ class SimulatedWorker(Role):
         self._due = time.monotonic()
         self._weights_version = self._goals_version = 0
 
-    def collect(self, weights: Published, goals: Published, randomly: bool, windows: int) -> Window:
+    def collect(self, weights: Published, goals: Published, others: Any, randomly: bool, windows: int) -> Window:
         if weights.version != self._weights_version:
             for array in weights.fetch().values():
                 array.copy()
@@ -98,26 +99,26 @@ class SimulatedLearner(LearnerRole):
         return {"goals_learned": float(len(known))}
 
 
-class SimulatedLearning(Learning):
-    """Its desk."""
+class SimulatedLearning(LearnerClient):
+    """Its client."""
 
     def start(self, life: int) -> Any:
-        return start_role(SimulatedLearner, self.office.config, self.office.spaces, cpus=self.office.config.ray.learner_cpus)
+        return start_role(SimulatedLearner, self.context.config, self.context.spaces, cpus=self.context.config.ray.learner_cpus)
 
 
 def simulated_session(config: DeepConfig, windows: Sequence[Window], rate: float) -> RaySession:
     """A session whose workers together make `rate` steps a second."""
-    class SimulatedActing(Acting):
+    class SimulatedActing(WorkerClient):
         recorded: Any = None
 
         def start(self, index: int, life: int) -> Any:
             self.recorded = self.recorded or ray.put(list(windows))  # once, for all workers
-            s = self.office.config.ray
+            s = self.context.config.ray
             return start_role(SimulatedWorker, self.recorded, rate / s.workers, cpus=s.worker_cpus)
 
     class SimulatedSession(RaySession):
-        acting_desk = SimulatedActing
-        learning_desk = SimulatedLearning
+        worker_client = SimulatedActing
+        learner_client = SimulatedLearning
 
     return SimulatedSession(config)
 
@@ -149,39 +150,39 @@ def drive(rate: float, seconds: float, workers: int = 8, envs_per_worker: int = 
     session = simulated_session(config, windows, rate)
     try:
         if conjunctions:
-            assert session.judging is not None
-            session.judging.load(crowded(config, windows, conjunctions).state_dict())
+            assert session.pge is not None
+            session.pge.load(crowded(config, windows, conjunctions).state_dict())
         return _measure(session, rate, seconds)
     finally:
         session.close()
 
 
 def _measure(session: RaySession, rate: float, seconds: float) -> Measured:
-    assert session.judging is not None
-    training = session.train(Silent())  # type: ignore[arg-type]
+    assert session.pge is not None
+    training = session.train()
     deadline = time.monotonic() + 20.0
-    while session.judging.goals.version < 3 or session.office.pacing.updates == 0:  # past the first refresh and update
+    while session.pge.goals.version < 3 or session.context.pacing.updates == 0:  # past the first refresh and update
         next(training)
         if time.monotonic() > deadline:
             break
-    session.office.log.metrics(session.step)
+    session.context.log.metrics(session.step)
     before = cpu_by_process(session)
-    start, first, version, uncounted = time.monotonic(), session.step, session.judging.goals.version, 0
+    start, first, version, uncounted = time.monotonic(), session.step, session.pge.goals.version, 0
     while time.monotonic() - start < seconds:
         next(training)
-        uncounted = max(uncounted, session.judging.uncounted)
+        uncounted = max(uncounted, session.pge.uncounted)
     elapsed, steps = time.monotonic() - start, session.step - first
     load = {name: (spent - before.get(name, 0.0)) / elapsed for name, spent in cpu_by_process(session).items()}
     load["workers"] /= session.config.ray.workers
-    figures = session.office.log.metrics(session.step)
+    figures = session.context.log.metrics(session.step)
     held = {name.removeprefix("time/held_by_"): share for name, share in figures.items() if name.startswith("time/held_by_")}
-    published = session.judging.goals.version - version
+    published = session.pge.goals.version - version
     return Measured(rate, steps / elapsed, elapsed, load, held, published, steps / session.config.refresh_every, uncounted)
 
 
 def cpu_by_process(session: RaySession) -> dict[str, float]:
     """CPU seconds spent so far by the session, each role (workers and shards added up) and Ray itself."""
-    names = {member.whereabouts["pid"]: member.name.rstrip(" 0123456789") for member in session.office.crew.members}
+    names = {process.whereabouts["pid"]: process.name.rstrip(" 0123456789") for process in session.context.supervisor.processes}
     names = {pid: {"worker": "workers"}.get(name, name) for pid, name in names.items()} | {os.getpid(): "session"}
     spent: dict[str, float] = defaultdict(float)
     for process in [psutil.Process(), *psutil.Process().children(recursive=True)]:
@@ -189,13 +190,6 @@ def cpu_by_process(session: RaySession) -> dict[str, float]:
             times = process.cpu_times()
             spent[names.get(process.pid, "Ray itself")] += float(times.user + times.system)
     return dict(spent)
-
-
-class Silent:
-    """A store that keeps nothing."""
-
-    def __getattr__(self, name: str) -> Callable[..., None]:
-        return lambda *_, **__: None
 
 
 def crowded(config: DeepConfig, windows: Sequence[Window], conjunctions: int) -> ProtoGoalEvaluator:

@@ -16,13 +16,14 @@ import ray
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from protogoal import registry
 from protogoal.agents.counting import count
-from protogoal.agents.parts import EnvSpaces, core_shape, stored_spec
+from protogoal.agents.parts import EnvSpaces
 from protogoal.config import DeepConfig
 from protogoal.deep.relabel import KnownGoals
 from protogoal.deep.replay import replay_bytes
+from protogoal.domains.domain import make_batch_env
 from protogoal.experiments.scaling_load import CONJUNCTIONS, crowded, record
-from protogoal.run.environments import make_batch_env
 from protogoal.run.ray.learner import LearnerRole
 from protogoal.run.ray.shard import Shard
 from protogoal.run.ray.worker import Worker
@@ -83,6 +84,7 @@ def sizes(parts: Parts) -> dict[str, float]:
     floating-point operations of an update."""
     segments, counted, report = parts.windows[0]
     config, spaces = parts.config, parts.spaces
+    agent = registry.agent(config.agent)
     learned = config.learner.batch_size * config.replay.trace_length
     with FlopCounterMode(display=False) as flops:
         parts.update()
@@ -92,7 +94,8 @@ def sizes(parts: Parts) -> dict[str, float]:
         "learned transition": _bytes(parts.batch) / learned,
         "weights": _bytes(parts.learner.weights()),
         "goal set": _bytes((parts.goals, parts.known)),
-        "replay": replay_bytes(stored_spec(config, spaces), spaces.num_bits, spaces.max_active, core_shape(config), config.replay),
+        "replay": replay_bytes(agent.stored_spec(config, spaces), spaces.num_bits, spaces.max_active,
+                               agent.core_shape(config), config.replay),
         "operations of an update": flops.get_total_flops(),
     }
 

@@ -172,7 +172,7 @@ def _train(job: Job) -> dict[str, Any]:
 def _goal_history(agent: Any, steps: int) -> dict[str, Any]:
     """The verdicts at some moments, as a digit for each proto-goal; and for each when it was plausible."""
     from protogoal.experiments.taxi_figures import PICTURES
-    from protogoal.goals.plausibility import is_plausible
+    from protogoal.goals.plausibility import Verdict
 
     refreshes, table, space = agent.take_refreshes(), agent.evaluator.table, agent.evaluator.space
     grid = np.geomspace(agent.settings.refresh_every, steps, SNAPSHOTS).round(-2).astype(int)
@@ -180,7 +180,7 @@ def _goal_history(agent: Any, steps: int) -> dict[str, Any]:
     last = np.searchsorted(refreshes.step, moments, side="right") - 1
     snapshots = [[int(step), "".join(map(str, refreshes.verdict[k])) if k >= 0 else "0" * space.size]
                  for step, k in zip(moments, last, strict=True)]
-    plausible = is_plausible(refreshes.verdict)
+    plausible = refreshes.verdict == Verdict.PLAUSIBLE
     goals = []
     for i in range(space.size):
         when = refreshes.step[plausible[:, i]]
@@ -237,8 +237,10 @@ def summarise(out: Path) -> Summary:
 
 def _final_verdicts(out: Path) -> np.ndarray:
     """Whether each proto-goal was plausible at the last moment kept, bool [seeds, B]."""
+    from protogoal.experiments.taxi_figures import PLAUSIBLE
+
     last = {row["seed"]: row["verdicts"] for row in read_csv(out / "goal_space.csv")}
-    return np.array([[digit in "34" for digit in verdicts] for verdicts in last.values()])
+    return np.array([[digit == PLAUSIBLE for digit in verdicts] for verdicts in last.values()])
 
 
 def _findings(s: Summary) -> list[str]:
@@ -285,8 +287,9 @@ def _describe(command: str, seconds: float, out: Path) -> None:
         f"machine: {os.cpu_count()} CPU cores, Python {platform.python_version()}; {seconds:.0f} s for what was not done before",
         "± is the standard error, the interval the 95 % bootstrap over seeds; a test is one greedy episode from each of the 300 "
         "start states",
-        "raw data: `curves.csv` (every test), `goal_space.csv` (verdicts over training: 0 unobserved, 1 unreachable, "
-        "2 uncontrollable, 4 plausible; 25 taxi cells row by row, 5 passenger places, 4 destinations), `goals.csv` (each "
+        "raw data: `curves.csv` (every test), `goal_space.csv` (verdicts over training: 0 unobserved, 1 static, "
+        "2 not controllable, 4 not reachable, 6 plausible; 25 taxi cells row by row, 5 passenger places, 4 destinations), "
+        "`goals.csv` (each "
         "proto-goal at the end)",
     ]
 

@@ -14,8 +14,10 @@ from gymnasium.envs.toy_text.taxi import MAP
 
 from protogoal.envs.taxi import DEPOTS
 from protogoal.experiments.curves import on_grid, read_csv, success_curves
+from protogoal.goals.plausibility import Verdict
 
 AGENT_COLOUR = {"proto-goal": "#0072B2", "Q-learning": "#D55E00"}  # Okabe and Ito: colour-blind safe
+PLAUSIBLE = str(int(Verdict.PLAUSIBLE))
 DEPOT_COLOUR = {"R": "#d62728", "G": "#2ca02c", "Y": "#e3b505", "B": "#1f5fd0"}
 DARK, TAXI, PASSENGER, INK, MUTED = "#23252e", "#f4c430", "#8e3fa8", "#1b1f24", "#57606a"
 PICTURES = (500, 2_000, 10_000, 50_000, 70_000, 300_000)  # steps at which the grid is shown
@@ -96,12 +98,12 @@ def draw_goal_space(out: Path) -> None:
 
 
 def read_goal_space(out: Path) -> tuple[np.ndarray, np.ndarray]:
-    """goal_space.csv → moments [M], plausible bool [seeds, M, B]; verdict digits 3 and 4 are plausible."""
+    """goal_space.csv → moments [M], plausible bool [seeds, M, B]; the digit of a plausible verdict."""
     rows = read_csv(out / "goal_space.csv")
     steps = np.array(sorted({int(row["step"]) for row in rows}))
     seeds = sorted({int(row["seed"]) for row in rows})
     verdicts = {(int(row["seed"]), int(row["step"])): row["verdicts"] for row in rows}
-    return steps, np.array([[[digit in "34" for digit in verdicts[seed, step]] for step in steps] for seed in seeds])
+    return steps, np.array([[[digit == PLAUSIBLE for digit in verdicts[seed, step]] for step in steps] for seed in seeds])
 
 
 def _moments(steps: np.ndarray) -> np.ndarray:

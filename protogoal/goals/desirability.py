@@ -2,7 +2,8 @@
 
 u(g) = R(g) + 1/√N(g),   P(g) = u(g) / Σ_g' u(g')
 
-Called by `ProtoGoalEvaluator.refresh` after `plausibility` has pruned.
+Novelty prefers what is rare, and what is rare is mostly what nothing is known of; so those that are undecided share a bounded
+part of the draws, and so do those that pursuits do not reach. `ProtoGoalEvaluator.refresh` calls it after `plausibility`.
 """
 
 from __future__ import annotations
@@ -10,15 +11,20 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from protogoal.goals.plausibility import Verdict
+
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+SELDOM = 0.5  # an undecided goal is tried again this much more seldom each time it is given up
 
 
-def novelty(count: NDArray[np.int64]) -> Floats:
+def novelty(count: Ints) -> Floats:
     """1/√N(g) [G]; a goal that was never attained counts as attained once, so that novelty stays ≤ 1."""
     return 1.0 / np.sqrt(np.maximum(count, 1))
 
 
-def desirability(count: NDArray[np.int64], reward_mean: Floats) -> Floats:
+def desirability(count: Ints, reward_mean: Floats) -> Floats:
     """u(g) = R(g) + 1/√N(g) [G].
 
     # DEVIATION(D3): a negative mean reward would make a negative probability; R(g) is clipped at 0, so a punished goal
@@ -27,10 +33,38 @@ def desirability(count: NDArray[np.int64], reward_mean: Floats) -> Floats:
     return np.maximum(reward_mean, 0.0) + novelty(count)
 
 
-def draw_goals(utility: Floats, is_plausible: NDArray[np.bool_], size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def draw_goals(utility: Floats, is_plausible: NDArray[np.bool_], size: int, rng: np.random.Generator) -> Ints:
     """K goals with replacement, P(g) ∝ u(g) over the plausible ones → ids [K]; none if nothing is plausible."""
     plausible = np.flatnonzero(is_plausible)
-    if len(plausible) == 0:
+    if len(plausible) == 0 or size == 0:
         return np.empty(0, np.int64)
     u = utility[plausible]
     return plausible[rng.choice(len(plausible), size, p=u / u.sum())]
+
+
+def shares(verdict: NDArray[np.int8], optimism: float, retry: float) -> dict[Verdict, float]:
+    """What part of draws and of choices goals of each verdict have; while nothing is plausible, undecided ones have its part.
+
+    # DEVIATION(D7): in the paper what is undecided is plausible, and has no bound.
+    """
+    left = 1.0 - optimism - retry
+    if not (verdict == Verdict.PLAUSIBLE).any():
+        optimism, left = optimism + left, 0.0
+    return {Verdict.PLAUSIBLE: left, Verdict.UNDECIDED: optimism, Verdict.UNREACHED: retry}
+
+
+def draw_rationed(
+    utility: Floats, verdict: NDArray[np.int8], given_up: NDArray[np.integer], size: int, share: dict[Verdict, float],
+    rng: np.random.Generator,
+) -> Ints:
+    """K draws, of each verdict its share of them → ids.
+
+    `given_up` [G] is how often pursuits of an undecided goal were given up: each time it is tried half as often (0 where
+    trials show control: such a goal stays at its low rate for ever). Plausible goals take what others leave.
+    """
+    weight = utility * SELDOM ** np.asarray(given_up, np.float64)
+    groups = {v: verdict == v for v in share}
+    draws = {v: round(size * part) if groups[v].any() else 0 for v, part in share.items()}
+    if draws[Verdict.PLAUSIBLE]:
+        draws[Verdict.PLAUSIBLE] += size - sum(draws.values())
+    return np.concatenate([draw_goals(weight, groups[v], n, rng) for v, n in draws.items()])

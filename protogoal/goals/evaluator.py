@@ -1,7 +1,7 @@
 """The proto-goal evaluator, PGE (paper §4): the one stateful class, composed of the other files of this folder.
 
-observe → counts and rewards;   refresh → plausibility, desirability, recombination → an immutable `GoalSet`;
-select → the goal to pursue;   record_pursuit → mastery.
+observe → counts, rewards, trials;   refresh → plausibility, desirability, recombination → an immutable `GoalSet`;
+select → the goal to pursue;   record_pursuit → reachability in practice, mastery.
 
 It knows nothing of networks or environments: feed it transitions with bits, and ask it for goals.
 """
@@ -10,39 +10,61 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from protogoal.goals import plausibility
-from protogoal.goals.desirability import draw_goals
+from protogoal.goals.desirability import draw_rationed, novelty, shares
+from protogoal.goals.goal_set import GoalSet
+from protogoal.goals.plausibility import Verdict, judge_trials, judge_values, reason
+from protogoal.goals.practice import Practice, chance, limits
 from protogoal.goals.recombination import is_mastered, recombine
-from protogoal.goals.selection import STRATEGIES, GoalSet, Values, make_goal_set, select
+from protogoal.goals.selection import select
+from protogoal.goals.slots import Slots
 from protogoal.goals.spaces import ProtoGoalSpace
-from protogoal.goals.strategies import StrategyName
-from protogoal.goals.table import TASK, GoalTable
+from protogoal.goals.stored import stored_array, stored_number
+from protogoal.goals.strategies import STRATEGIES, StrategyName, Values, competence
+from protogoal.goals.table import TASK, GoalTable, sparse_bits
+from protogoal.goals.trials import LAGS, Tested, TrialEvents, Trials
 from protogoal.goals.values import EstimatorSettings, SeekAvoid, TransitionBatch, seek_avoid_values
 
 __all__ = ["GoalSet", "PGESettings", "ProtoGoalEvaluator"]
 
+GOOD_SUCCESS = 0.25  # at the task; from here on it is mostly followed
+
+Pruning = Literal["trials", "values", "observed", "off"]
+
 
 @dataclass(frozen=True)
 class PGESettings:
-    """Settings of the proto-goal evaluator; the defaults are the paper's (Table 2)."""
+    """Settings of the proto-goal evaluator. Where the paper gives a number (Table 2), it is the default."""
 
+    # DEVIATION(D1): the paper judges by the values of one batch, `values`; it fails the paper's own checks and judges nothing rare.
+    pruning: Pruning = "trials"
+    """trials: by randomised trials and pursuits. values: the paper's rule. observed: only what was never on. off: nothing."""
+    kinds: bool = True
+    """What is too rare to be judged alone is judged by its kind (pruning = trials)."""
+    optimism: float = 0.2
+    """Share of the goals drawn that may be undecided (pruning = trials)."""
+    retry: float = 0.1
+    """Share of the goals drawn that may be such as pursuits have not reached (pruning = trials)."""
+    competence: bool = True
+    """Success of real pursuits stands beside values in the choice of goals."""
+    patience: float = 3.0
+    """A pursuit is given up after so many times the length of the goal's successful ones; 0: with the episode, as in the paper."""
+    horizon: int = 60
+    """Most steps of a pursuit, if it is given up at all: three times the horizon 1/(1 − γ) of goals' values, as far as they see."""
     reachability_threshold: float = 0.5
-    """A goal is reachable if max_s V_seek exceeds this; between 0 and 1."""
+    """A goal is reachable if max_s V_seek exceeds this; between 0 and 1 (pruning = values)."""
     controllability_threshold: float = 0.1
-    """A goal is controllable if mean_s (V_seek + V_avoid) exceeds this; between 0 and 1."""
+    """A goal is controllable if mean_s (V_seek + V_avoid) exceeds this; between 0 and 1 (pruning = values)."""
     estimator: EstimatorSettings = field(default_factory=EstimatorSettings)
-    """How seek and avoid values are estimated."""
-    min_hits: int = 1
-    """Goals attained by fewer transitions of the batch than this are not judged: plausible, by optimism."""
+    """How seek and avoid values are estimated (pruning = values)."""
     batch_size: int = 1024
-    """Transitions drawn from replay for one refresh."""
-    strategy: StrategyName = "paper"
-    """How goals are chosen; the others than the paper's are for comparison (see goals/strategies.py)."""
+    """Transitions drawn from replay for one refresh (pruning = values)."""
+    strategy: StrategyName = "product"
+    """How goals are chosen (see goals/strategies.py)."""
     goal_set_size: int = 100
     """K: goals drawn with replacement, ∝ desirability, at each refresh."""
     num_buckets: int = 5
@@ -50,11 +72,11 @@ class PGESettings:
     num_candidates: int = 5
     """m: goals drawn by novelty, of which the most reachable from here is pursued (strategy paper)."""
     p_task: float = 0.1
-    """Probability of following the task reward instead of a goal."""
-    value_floor: float = 0.0
-    """Draw another bucket where the best candidate's value lies below this (see redraws; strategy paper)."""
-    redraws: int = 0
-    """How often to draw another bucket; 0 is the paper's rule (strategy paper)."""
+    """Share of following the task reward instead of goals, while the task never succeeds."""
+    p_task_most: float = 0.8
+    """The same when the task succeeds in a quarter of its pursuits or more; in between it rises with success."""
+    p_task_of: Literal["steps", "choices"] = "steps"
+    """What p_task is a share of: steps (a pursuit of the task lasts to the end of the episode), or choices, as in the paper."""
     mastery_threshold: float = 0.6
     """κ: a goal is mastered if its success rate over the last 10 pursuits exceeds this."""
     mastery_pursuits: int = 10
@@ -65,33 +87,38 @@ class PGESettings:
     """Most goals the table may hold beyond the single bits; then recombination stops."""
     max_members: int = 8
     """Most bits an AND-goal may have."""
-    prune: bool = True
-    """Off: every goal of the table counts as plausible, those never observed too (an ablation)."""
     weigh: bool = True
     """Off: plausible goals are drawn uniformly instead of ∝ desirability (an ablation)."""
 
     def __post_init__(self) -> None:
-        if self.strategy not in STRATEGIES:
-            raise ValueError(f"strategy must be one of {', '.join(STRATEGIES)}, got {self.strategy!r}")
-        for name in ("reachability_threshold", "controllability_threshold", "p_task", "value_floor", "mastery_threshold"):
+        for name, allowed in (("strategy", tuple(STRATEGIES)), ("pruning", ("trials", "values", "observed", "off")),
+                              ("p_task_of", ("steps", "choices"))):
+            if getattr(self, name) not in allowed:
+                raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {getattr(self, name)!r}")
+        for name in ("optimism", "retry", "reachability_threshold", "controllability_threshold", "p_task", "p_task_most",
+                     "mastery_threshold"):
             value = getattr(self, name)
             if not 0.0 <= value <= 1.0:
                 raise ValueError(f"{name} must lie between 0 and 1, got {value}")
-        minimum = {"batch_size": 2, "min_hits": 1, "goal_set_size": 1, "num_buckets": 1, "num_candidates": 1, "redraws": 0,
+        if self.optimism + self.retry > 1.0:
+            raise ValueError(f"optimism and retry must leave something, got {self.optimism} + {self.retry}")
+        minimum = {"patience": 0, "horizon": 1, "batch_size": 2, "goal_set_size": 1, "num_buckets": 1, "num_candidates": 1,
                    "mastery_pursuits": 1, "recombinations": 0, "max_goals": 0, "max_members": 1}
         for name, least in minimum.items():
-            if getattr(self, name) < least:
+            if not getattr(self, name) >= least:
                 raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
 
 
 class ProtoGoalEvaluator:
     """Turns a vast proto-goal space into a small set of goals worth pursuing.
 
-    `space` is a `ProtoGoalSpace`, or just the number of bits; `num_actions` is A of the discrete action space.
+    `space` is a `ProtoGoalSpace`, or just the number of bits; `num_actions` is A of the discrete action space; `num_slots` are
+    the rows that a network has for bits.
     """
 
     def __init__(
-        self, space: ProtoGoalSpace | int, num_actions: int, settings: PGESettings | None = None, seed: int = 0
+        self, space: ProtoGoalSpace | int, num_actions: int, settings: PGESettings | None = None, seed: int = 0,
+        num_slots: int = 2**31,
     ):
         if num_actions < 1:
             raise ValueError(f"num_actions must be at least 1, got {num_actions}")
@@ -99,74 +126,208 @@ class ProtoGoalEvaluator:
         self.num_bits = space if isinstance(space, int) else space.size
         self.num_actions = num_actions
         self.settings = settings or PGESettings()
-        self.table = GoalTable(self.num_bits, self.num_bits + self.settings.max_goals, self.settings.max_members)
-        self.goal_set = GoalSet.empty()
+        capacity = self.num_bits + self.settings.max_goals
+        self.table = GoalTable(self.num_bits, capacity, self.settings.max_members)
+        self.trials = Trials(self.num_bits, num_actions, self._kind_of_bit)
+        self.practice = Practice(capacity)
+        self.slots = Slots(self.num_bits, num_slots)
+        self.goal_set = GoalSet.empty(p_task=self.settings.p_task)
         self.values = SeekAvoid.unknown(self.num_bits)
-        self.verdict: NDArray[np.int8] = np.full(self.num_bits, plausibility.Verdict.UNOBSERVED, np.int8)
+        self.tested = Tested.nothing(self.num_bits)
+        self.verdict: NDArray[np.int8] = np.full(self.num_bits, Verdict.UNOBSERVED, np.int8)
+        self.has_control = np.zeros(self.num_bits, np.bool_)
+        self._timescale = np.full(capacity, np.nan)  # h(g) as acting last saw it
         self._rng = np.random.default_rng(seed)
         self._seed = seed
 
     # --- experience -----------------------------------------------------------------------------------------------
 
-    def observe(self, bits: ArrayLike, reward: ArrayLike) -> None:
-        """Count transitions: bits [n, B] of what they attained, task reward [n]."""
-        self.table.observe(bits, reward)
+    def observe(
+        self, before: ArrayLike, action: ArrayLike, after: ArrayLike, reward: ArrayLike | None = None,
+        probability: ArrayLike | None = None, first: ArrayLike | None = None,
+    ) -> None:
+        """Transitions in order: bits [n, B] of the states before and after, actions [n], task rewards [n] (none: 0).
 
-    def record_pursuit(self, goals: ArrayLike, success: ArrayLike) -> None:
-        """Finished pursuits: goal ids [n] (or one), whether each was attained."""
-        self.table.record_pursuits(goals, success)
+        `probability` [n, A] is the policy's, μ(·|s); without it actions were uniformly random. `first` [n] marks those that begin
+        an episode; without it they are one.
+        """
+        old, new = self.table.check_bits(before), self.table.check_bits(after)
+        actions = np.asarray(action)
+        if actions.shape != (len(old),) or new.shape != old.shape:
+            raise ValueError(f"before {old.shape}, action {actions.shape} and after {new.shape} must be of the same n transitions")
+        if len(actions) and not 0 <= actions.min() <= actions.max() < self.num_actions:
+            raise ValueError(f"actions reach from {actions.min()} to {actions.max()}, must be in [0, {self.num_actions})")
+        starts = np.zeros(len(old), np.bool_) if first is None else np.asarray(first, np.bool_)
+        if starts.shape != (len(old),):
+            raise ValueError(f"first must have shape [{len(old)}], one for each transition, got {starts.shape}")
+        policy = None if probability is None else np.asarray(probability, np.float32)
+        if policy is not None and policy.shape != (len(old), self.num_actions):
+            raise ValueError(f"probability must have shape [{len(old)}, {self.num_actions}], got {policy.shape}")
+        if policy is not None and not ((policy >= 0).all() and np.allclose(policy.sum(1), 1.0, atol=1e-3)):
+            raise ValueError("probability must be at least 0 and sum to 1 in each state")
+        active = sparse_bits(new)
+        turned_on = (active >= 0) & ~np.take_along_axis(old, np.maximum(active, 0), 1)
+        self.table.see(sparse_bits(old))
+        row, place = np.nonzero(turned_on)
+        index = np.arange(len(old))
+        age = index - np.maximum.accumulate(np.where(starts, index, 0))  # steps since the episode began
+        lag = index[:, None] - np.arange(LAGS)
+        is_same = np.arange(LAGS) <= age[:, None]
+        mu = None if policy is None else policy[np.maximum(lag, 0)]  # [n, D, A]
+        events = TrialEvents(sparse_bits(old), np.where(is_same, actions[np.maximum(lag, 0)], -1).astype(np.int16),
+                             row.astype(np.int32), active[row, place], mu)
+        self.count(active, turned_on, np.zeros(len(old)) if reward is None else reward, events)
+
+    def count(
+        self, active: NDArray[np.integer[Any]], turned_on: NDArray[np.bool_], reward: ArrayLike, events: TrialEvents
+    ) -> None:
+        """The same in sparse form: what is on [n, L], which of it turned on [n, L], rewards [n]; and the trials among them."""
+        self.table.observe(active, turned_on, reward)
+        self.trials.update(events)
+
+    def record_pursuit(self, goals: ArrayLike, success: ArrayLike, length: ArrayLike) -> None:
+        """Finished pursuits: goal ids [n] (or one), whether each was attained, and its steps. TASK: whether a reward was met."""
+        self.table.record_pursuits(goals, success, length)
+
+    def record_values(self, goals: NDArray[np.integer[Any]], value: NDArray[np.floating[Any]]) -> None:
+        """What a network says of goals where the agent stands, mean_s V(s, g): their timescales h(g)."""
+        self._timescale[goals] = value
 
     # --- refresh --------------------------------------------------------------------------------------------------
 
-    def refresh(self, batch: TransitionBatch) -> GoalSet:
-        """Judge every goal on a batch from replay, draw K of the plausible ones, recombine; publishes a new goal set.
+    def refresh(self, batch: TransitionBatch | None = None) -> GoalSet:
+        """Judge every goal, draw K of the plausible ones, recombine; publishes a new goal set.
+
+        The paper's rule (pruning = values) judges by a batch from replay; the others need none.
+        """
+        table = self.table
+        if self.settings.pruning == "values":
+            if batch is None:
+                raise ValueError("pruning by values needs a batch of transitions")
+            # DEVIATION(D6): goals never observed are pruned whatever their values, so none are computed for them.
+            observed = np.flatnonzero(table.count > 0)
+            some = seek_avoid_values(batch, table.attained_packed(batch.bits)[observed], self.num_actions, self.settings.estimator,
+                                     np.random.default_rng(self._seed))  # chance in it is not chance between refreshes
+            return self.refresh_values(some.scatter(observed, table.size))
+        if self.settings.pruning == "trials":
+            self._judge()
+        else:
+            everything = self.settings.pruning == "off"
+            self.verdict = np.where(everything | table.observed, Verdict.PLAUSIBLE, Verdict.UNOBSERVED).astype(np.int8)
+            self.has_control = self.verdict == Verdict.PLAUSIBLE
+        return self._publish()
+
+    def refresh_values(self, values: SeekAvoid) -> GoalSet:
+        """The same by the paper's rule with seek and avoid values known already, [G], as a tabular agent has them."""
+        if len(values.hits) != self.table.size:
+            raise ValueError(f"values are for {len(values.hits)} goals, the table has {self.table.size}")
+        s = self.settings
+        self.values, self._timescale[: self.table.size] = values, values.seek_mean
+        self.verdict = judge_values(
+            self.table.count, values, s.reachability_threshold, s.controllability_threshold, self.table.observed)
+        # by optimism, without a ration
+        self.verdict[self.verdict == Verdict.UNDECIDED] = Verdict.PLAUSIBLE if s.pruning == "values" else Verdict.UNDECIDED
+        if s.pruning == "off":
+            self.verdict[:] = Verdict.PLAUSIBLE
+        self.has_control = self.verdict == Verdict.PLAUSIBLE
+        return self._publish()
+
+    def _judge(self) -> None:
+        """Verdicts by trials and pursuits. An AND-goal is as plausible as the least of its bits."""
+        table, b = self.table, self.num_bits
+        self.trials.name_kinds(np.flatnonzero(table.observed[:b]))
+        rows, found = self.trials.bits, self.trials.test()
+        self.tested = Tested.nothing(table.size)
+        for name, array in vars(self.tested).items():
+            array[rows] = getattr(found, name)
+        kinds = self.trials.test_kinds() if self.settings.kinds else None
+        bits = Tested(*(array[:b] for array in vars(self.tested).values()))
+        verdict = judge_trials(table.observed[:b], table.count[:b], bits, self.trials.kind_of, kinds)
+        members = table.member_array[b:]
+        least = np.append(verdict, np.int8(Verdict.PLAUSIBLE))[members].min(1) if len(members) else np.empty(0, np.int8)
+        least[table.count[b:] == 0] = Verdict.UNOBSERVED
+        self.verdict = np.concatenate([verdict, least]).astype(np.int8)
+        self.has_control = self.verdict == Verdict.PLAUSIBLE
+        self.verdict[self.practice.judge(table) & (self.verdict > Verdict.UNREACHED)] = Verdict.UNREACHED
+
+    def _publish(self) -> GoalSet:
+        """Draws K goals, and joins what is mastered.
 
         # DEVIATION(D5): the paper says that any pair of mastered goals is joined; a pair is drawn from the mastered goals
         # that are plausible now, so that nothing pruned is built upon.
         """
-        packed = self.table.attained_packed(batch.bits)
-        # DEVIATION(D6): goals never observed are pruned whatever their values, so none are computed for them.
-        observed = np.flatnonzero(self.table.count > 0)
-        some = seek_avoid_values(batch, packed[observed], self.num_actions, self.settings.estimator,
-                                 np.random.default_rng(self._seed))  # chance in it is not chance between refreshes
-        return self.refresh_values(some.scatter(observed, self.table.size))
-
-    def refresh_values(self, values: SeekAvoid) -> GoalSet:
-        """The same with seek and avoid values known already, [G], as a tabular agent has them."""
-        if len(values.hits) != self.table.size:
-            raise ValueError(f"values are for {len(values.hits)} goals, the table has {self.table.size}")
-        settings, table = self.settings, self.table
-        self.values = values
-        self.verdict = plausibility.judge(
-            table.count, values, settings.reachability_threshold, settings.controllability_threshold, settings.min_hits)
-        strategy = STRATEGIES[settings.strategy]
-        utility = strategy.utility(table) if settings.weigh else np.ones(table.size)
+        s, table = self.settings, self.table
+        strategy = STRATEGIES[s.strategy]
+        can = competence(table, self._kinds()) if s.competence else np.ones(table.size)
+        utility = strategy.utility(table) * can if s.weigh else np.ones(table.size)
+        given_up = np.where(self.has_control, 0, self.practice.times(table.size))
+        share = shares(self.verdict, s.optimism, s.retry)
         # DEVIATION(D23): a goal drawn twice is offered once
-        ids = np.unique(draw_goals(utility, self.plausible, settings.goal_set_size, self._rng))
-        self.goal_set = make_goal_set(
-            self.goal_set.version + 1, ids, table.count[ids], values.seek_mean[ids], table.member_array[ids], settings.num_buckets,
-            settings.strategy, None if strategy.weight is None else strategy.weight(table)[ids])
+        ids = np.unique(draw_rationed(utility, self.verdict, given_up, s.goal_set_size, share, self._rng))
+        self._assign_slots(ids)
+        ids = ids[self.slots.has(table.member_array[ids])]
+        members = table.member_array[ids]
+        longest = max(1, int((members >= 0).sum(1).max(initial=1)))
+        self.goal_set = GoalSet(
+            self.goal_set.version + 1, ids, members[:, :longest].copy(), self.slots.of(members[:, :longest]),
+            novelty(table.count[ids]), can[ids], strategy.weight(table)[ids], self._timescale[ids],
+            np.zeros(len(ids), np.int64), self.verdict[ids], np.array([share[Verdict(v)] for v in self.verdict[ids]]),
+            limits(table, ids, s.patience, s.horizon), s.strategy, self.p_task, s.num_candidates,
+        ).in_buckets(s.num_buckets)
         mastered = np.flatnonzero(self.mastered & self.plausible)
-        for _ in range(settings.recombinations):
+        for _ in range(s.recombinations):
             recombine(table, mastered, table.success_rate, self._rng)
         self._grow()
         return self.goal_set
+
+    def _kinds(self) -> NDArray[np.int32]:
+        """The number of every goal's kind, [G]; all AND-goals are of one."""
+        self.trials.name_kinds(np.flatnonzero(self.table.observed[: self.num_bits]))  # the same ones after loading
+        return np.append(self.trials.kind_of, np.full(self.table.size - self.num_bits, len(self.trials.kinds), np.int32))
+
+    def _assign_slots(self, offered: NDArray[np.int64]) -> None:
+        """Slots for the bits of goals on offer, then for those under control, the rarest first."""
+        if self.slots.is_identity:
+            return
+        controlled = np.flatnonzero(self.has_control & (self.table.count > 0))
+        controlled = controlled[np.argsort(self.table.count[controlled], kind="stable")]
+        bits = self.table.member_array[np.concatenate([offered, controlled])].ravel()
+        bits = bits[bits >= 0]
+        self.slots.assign(bits[np.sort(np.unique(bits, return_index=True)[1])])
 
     def _grow(self) -> None:
         """Goals that recombination has just made have no verdict yet."""
         new = self.table.size - len(self.verdict)
         if new:
-            self.verdict = np.append(self.verdict, np.full(new, plausibility.Verdict.UNOBSERVED, np.int8))
-            self.values = self.values.scatter(np.arange(len(self.values.hits)), self.table.size)
+            self.verdict = np.append(self.verdict, np.full(new, Verdict.UNOBSERVED, np.int8))
+            self.has_control = np.append(self.has_control, np.zeros(new, np.bool_))
+        old = len(self.values.hits)
+        if old < self.table.size:
+            self.values = self.values.scatter(np.arange(old), self.table.size)
+        if len(self.tested.p) < self.table.size:
+            self.tested = self.tested.padded(self.table.size)
 
     # --- goals ----------------------------------------------------------------------------------------------------
 
     @property
+    def p_task(self) -> float:
+        """Probability of choosing the task, by how often that met a reward of late.
+
+        With shares x of the steps and pursuits of length ℓ (goals) and ℓ₀ (the task):  p = x ℓ / (x ℓ + (1 − x) ℓ₀).
+
+        # DEVIATION(D9): in the paper it is one number, and a share of the choices.
+        """
+        low, high = self.settings.p_task, self.settings.p_task_most
+        share = low + max(0.0, high - low) * min(1.0, self.table.task_success / GOOD_SUCCESS)
+        if self.settings.p_task_of == "choices":
+            return share
+        goals, task = self.table.mean_lengths
+        return share * goals / max(share * goals + (1.0 - share) * task, 1e-9)
+
+    @property
     def plausible(self) -> NDArray[np.bool_]:
-        """Which goals may be offered, learned in hindsight and recombined, [G]; none before the first refresh."""
-        if not self.settings.prune:
-            return np.ones(len(self.verdict), np.bool_)
-        return plausibility.is_plausible(self.verdict)
+        """Which goals are learned in hindsight, replayed for, and recombined, [G]; none before the first refresh."""
+        return np.asarray(self.verdict == Verdict.PLAUSIBLE)
 
     @property
     def mastered(self) -> NDArray[np.bool_]:
@@ -174,11 +335,16 @@ class ProtoGoalEvaluator:
         return is_mastered(
             self.table.pursuits, self.table.success_rate, self.settings.mastery_threshold, self.settings.mastery_pursuits)
 
+    @property
+    def chance(self) -> NDArray[np.float64]:
+        """How often a pursuit of each goal would succeed by chance, [G]."""
+        return chance(self.table)
+
     def select(self, values: Values | ArrayLike, rng: np.random.Generator, bits: ArrayLike | None = None) -> NDArray[np.int64]:
         """The goal to pursue in each of n states → ids [n], TASK (−1) for the task.
 
         `values` is V(s, g) for every goal of `goal_set`, [n, k], or a function that gives it for candidates only, see
-        `selection.Values`. `bits` [n, B] are the states' own, so that nothing attained already is offered.
+        `strategies.Values`. `bits` [n, B] are the states' own, so that nothing attained already is offered.
         """
         lookup: Values
         if callable(values):
@@ -191,12 +357,13 @@ class ProtoGoalEvaluator:
                 raise ValueError(f"values must have one column for each of the {len(self.goal_set)} goals on offer, "
                                  f"got shape {matrix.shape}")
             n, lookup = len(matrix), lambda rows, positions: np.take_along_axis(matrix[rows], positions, 1)
-        state_bits = np.zeros((n, self.num_bits), np.bool_) if bits is None else self.table.check_bits(bits)
-        s = self.settings
-        return select(self.goal_set, lookup, state_bits, rng, num_candidates=s.num_candidates, p_task=s.p_task,
-                      value_floor=s.value_floor, redraws=s.redraws)
+        active = np.full((n, 1), -1, np.int32) if bits is None else sparse_bits(self.table.check_bits(bits))
+        return select(self.goal_set, lookup, active, rng)
 
     # --- words ----------------------------------------------------------------------------------------------------
+
+    def _kind_of_bit(self, bit: int) -> str:
+        return self.space.kind(bit) if self.space else "bit"
 
     def name(self, goal: int) -> str:
         """A goal for people: "baba at (1,2) AND FLAG at (3,3)"."""
@@ -207,8 +374,7 @@ class ProtoGoalEvaluator:
 
     def kind(self, goal: int) -> str:
         """The kinds of a goal's bits: "baba", "FLAG", "baba AND FLAG"."""
-        bits = self.table.members(goal)
-        return " AND ".join(sorted({self.space.kind(i) if self.space else "bit" for i in bits}))
+        return " AND ".join(sorted({self._kind_of_bit(i) for i in self.table.members(goal)}))
 
     def describe(self, goal: int) -> tuple[str, str, tuple[int, int] | None, tuple[int, ...], tuple[int, ...]]:
         """What does not change about a goal: name, kind, cell (of a single bit), members, parents (of an AND-goal)."""
@@ -217,19 +383,19 @@ class ProtoGoalEvaluator:
         return self.name(goal), self.kind(goal), cell, bits, self.table.parents(goal) or ()
 
     def explain(self, goal: int) -> str:
-        """One sentence: kept or pruned, why, and by how much."""
+        """One sentence: the verdict, and the figures that decided it."""
         self.table._check_id(goal)
-        v, s = self.values, self.settings
-        return f"{self.name(goal)}: " + plausibility.reason(
-            plausibility.Verdict(int(self.verdict[goal])), float(v.seek_max[goal]), float(v.seek_mean[goal]),
-            float(v.avoid_mean[goal]), int(self.table.count[goal]), s.reachability_threshold, s.controllability_threshold)
+        known = {name: array[goal].item() for name, array in self.snapshot().items()}
+        figures = ("count", "events", "nats", "p", "pursuits", "success", "chance", "seek_max", "seek_mean", "avoid_mean")
+        return f"{self.name(goal)}: " + reason(known["verdict"], **{name: known[name] for name in figures})
 
     def snapshot(self) -> dict[str, NDArray[Any]]:
         """The state of every goal, arrays [G], for the store."""
         bucket = np.full(self.table.size, -1, np.int64)
         bucket[self.goal_set.ids] = self.goal_set.bucket
         return {"count": self.table.count.copy(), "reward_mean": self.table.reward_mean,
-                "pursuits": self.table.pursuits.copy(), "success": self.table.success_rate,
+                "pursuits": self.table.pursuits.copy(), "success": self.table.success_rate, "chance": self.chance,
+                "events": self.tested.events, "nats": self.tested.nats, "p": self.tested.p,
                 "seek_max": self.values.seek_max, "seek_mean": self.values.seek_mean, "avoid_mean": self.values.avoid_mean,
                 "verdict": self.verdict, "bucket": bucket, "offered": bucket >= 0, "mastered": self.mastered}
 
@@ -237,14 +403,17 @@ class ProtoGoalEvaluator:
 
     def state_dict(self) -> dict[str, Any]:
         """Everything, as plain arrays and JSON-able values; loading it continues to the bit."""
-        g = self.goal_set
         return {
             "table": self.table.state_dict(),
-            "values": {"seek_max": self.values.seek_max, "seek_mean": self.values.seek_mean,
-                       "avoid_mean": self.values.avoid_mean, "hits": self.values.hits},
+            "trials": self.trials.state_dict(),
+            "practice": self.practice.state_dict(self.table.size),
+            "slots": self.slots.state_dict(),
+            "values": dict(vars(self.values)),
+            "tested": dict(vars(self.tested)),
             "verdict": self.verdict.copy(),
-            "goal_set": {"version": g.version, "ids": g.ids, "novelty": g.novelty, "timescale": g.timescale,
-                         "bucket": g.bucket, "members": g.members, "strategy": g.strategy, "weight": g.weight},
+            "has_control": self.has_control.copy(),
+            "timescale": self._timescale[: self.table.size].copy(),
+            "goal_set": self.goal_set.state_dict(),
             "rng": self._rng.bit_generator.state,
             "seed": self._seed,
             "space": self.space.state_dict() if self.space else {},
@@ -253,12 +422,24 @@ class ProtoGoalEvaluator:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take back what `state_dict` gave."""
         self.table.load_state_dict(state["table"])
-        self.values = SeekAvoid(**{name: np.asarray(array) for name, array in state["values"].items()})
-        self.verdict = np.asarray(state["verdict"], np.int8)
-        parts = dict(state["goal_set"])
-        version, strategy = int(parts.pop("version")), str(parts.pop("strategy", "paper"))
-        self.goal_set = GoalSet(version, strategy=strategy, **{name: np.array(array) for name, array in parts.items()})
-        self._rng.bit_generator.state = state["rng"]
-        self._seed = int(state["seed"])
         if self.space:
             self.space.load_state_dict(state["space"])
+        self.trials.load_state_dict(state["trials"])
+        self.practice.load_state_dict(state["practice"])
+        self.slots.load_state_dict(state["slots"])
+        size = self.table.size
+
+        def goals(part: Any, own: NDArray[Any], name: str) -> NDArray[Any]:
+            return stored_array(part, name, (size,), own.dtype.kind)
+
+        self.values = SeekAvoid(**{name: goals(state["values"][name], own, name) for name, own in vars(self.values).items()})
+        self.tested = Tested(**{name: goals(state["tested"][name], own, name) for name, own in vars(self.tested).items()})
+        verdicts = [int(verdict) for verdict in Verdict]
+        self.verdict = stored_array(state["verdict"], "verdict", (size,), "i", min(verdicts), max(verdicts)).astype(np.int8)
+        self.has_control = np.array(goals(state["has_control"], self.has_control, "has_control"), np.bool_)
+        self._timescale[:size], self._timescale[size:] = goals(state["timescale"], self._timescale, "timescale"), np.nan
+        self.goal_set = GoalSet.from_state(state["goal_set"], size, self.num_bits, self.slots.capacity)
+        if self.goal_set.strategy not in STRATEGIES:
+            raise ValueError(f"stored strategy is {self.goal_set.strategy[:40]}; allowed are {', '.join(STRATEGIES)}")
+        self._rng.bit_generator.state = state["rng"]
+        self._seed = stored_number(state["seed"], "seed")

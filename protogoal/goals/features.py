@@ -1,4 +1,4 @@
-"""What the estimators see of an observation: all of it while it is small, else random projections (paper §4.1).
+"""What the estimator sees of an observation: all of it while it is small, else random projections (paper §4.1).
 
 Called by `values.py`. Columns are scaled to at most 1 in size, so that bits stay bits, images of bytes do not drown the
 ridge, and no unit of measurement matters. Columns that never change in the batch say no more than the bias and are left out.
@@ -15,13 +15,12 @@ def observation_features(
     next_observation: NDArray[np.generic],
     projections: int,
     whole_up_to: int,
-    draws: int,
     rng: np.random.Generator,
-) -> list[tuple[Floats, Floats]]:
-    """Returns `draws` pairs (z(s), z(s')), each [n, K] with a bias as the last column, from observations [n, D].
+) -> tuple[Floats, Floats]:
+    """Returns (z(s), z(s')), each [n, K] with a bias as the last column, from observations [n, D].
 
-    An observation of at most `whole_up_to` changing entries is used as it is, and the draws are one and the same.
-    A larger one is projected, z = x·P/√K with P Gaussian [D, projections], anew for every draw.
+    An observation of at most `whole_up_to` changing entries is used as it is; a larger one is projected,
+    z = x·P/√K with P Gaussian [D, projections].
     """
     first = observation[0]
     changes = (observation != first).any(axis=0) | (next_observation != first).any(axis=0)
@@ -32,11 +31,7 @@ def observation_features(
         scale = np.maximum(np.abs(x).max(axis=0), np.abs(x_next).max(axis=0))
         x, x_next = x / scale, x_next / scale
     bias = np.ones((len(x), 1))
-    if size <= whole_up_to:
-        return [(np.concatenate([x, bias], axis=1), np.concatenate([x_next, bias], axis=1))] * draws
-    pairs = []
-    for _ in range(draws):
+    if size > whole_up_to:
         projection = rng.normal(size=(size, projections)) / np.sqrt(projections)
-        z, z_next = np.concatenate([x, x_next]) @ projection, bias
-        pairs.append((np.concatenate([z[: len(x)], bias], axis=1), np.concatenate([z[len(x) :], z_next], axis=1)))
-    return pairs
+        x, x_next = x @ projection, x_next @ projection
+    return np.concatenate([x, bias], axis=1), np.concatenate([x_next, bias], axis=1)

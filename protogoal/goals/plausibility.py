@@ -1,117 +1,158 @@
-"""Which goals are worth pursuing at all: observed ∧ reachable ∧ controllable (paper §4.1, Algorithm 3).
+"""Which goals are worth pursuing at all (paper §4.1, Algorithm 3): the verdict on every goal, and its reason in words.
 
-    observed      N(g) > 0
-    reachable     max_s V_seek(s, g)                > reachability_threshold
+`judge_trials` is ours: whether actions matter to a goal comes from randomised trials (`trials.py`), whether it can be reached
+from pursuits (`practice.py`). It looks at every goal and forgets nothing, so what is rare is judged too.
+
+    unobserved        never on
+    static            on, but no transition ever turned it on
+    not controllable  its trials show no effect of actions, or one below LEAST_NATS, and exclude one of GOOD_NATS; or they are too
+                      few to tell, and its kind has none
+    undecided         too few trials to tell
+    plausible         p so small that of its kind's at most FALSE_DISCOVERIES are false, and nats of at least LEAST_NATS
+    not reached       one of the last two, but pursuits of it fare no better than chance
+
+`judge_values` is the paper's: observed ∧ reachable ∧ controllable, by the values of one batch (`values.py`):
+
+    reachable     max_s V_seek(s, g)                    > reachability_threshold
     controllable  mean_s [V_seek(s, g) + V_avoid(s, g)] > controllability_threshold
 
-The values come from `values.py`; the evaluator hands the plausible goals on to `desirability.py`. The paper's
-Algorithm 3 prints the last comparison the other way round; the text and Eq. 2 say what stands here.
+The paper's Algorithm 3 prints the last comparison the other way round; the text and Eq. 2 say what stands here. The evaluator hands
+what is left on to `desirability.py`.
 """
 
-import math
+from __future__ import annotations
+
 from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
+from protogoal.goals.trials import Tested
 from protogoal.goals.values import SeekAvoid
 
-REACHABILITY_THRESHOLD = 0.5
-CONTROLLABILITY_THRESHOLD = 0.1
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+LEAST_NATS = 0.2  # an action must tell this much about a goal; noise that only occurs in some places has less
+FALSE_DISCOVERIES = 0.01  # share of false ones allowed among the goals of a kind that pass
+IDLE_P = 0.01  # a larger p is no sign of control
+GOOD_NATS = 0.5  # what is called not controllable may not have this much, by two standard errors
+ENOUGH_EVENTS = 8.0  # of one goal, at least
+ENOUGH_OF_KIND = 200.0  # of all goals of a kind
+IDLE_KIND_P = 1e-4  # actions matter to a kind if p is smaller; few kinds, looked at often, so that chance must not do it
 
 
 class Verdict(IntEnum):
-    """What the evaluator thinks of a goal; the first test that fails names the verdict."""
+    """What the evaluator thinks of a goal; what may be offered comes last."""
 
     UNOBSERVED = 0
-    UNREACHABLE = 1
+    STATIC = 1
     UNCONTROLLABLE = 2
-    UNSAMPLED = 3  # observed, but the batch says too little to judge it: optimism, so plausible
-    PLAUSIBLE = 4
+    UNCONTROLLABLE_KIND = 3
+    UNREACHED = 4
+    UNDECIDED = 5
+    PLAUSIBLE = 6
 
 
-def judge(
-    count: NDArray[np.int64],
-    values: SeekAvoid,
-    reachability_threshold: float = REACHABILITY_THRESHOLD,
-    controllability_threshold: float = CONTROLLABILITY_THRESHOLD,
-    min_hits: int = 1,
+def judge_trials(
+    is_observed: Bools, count: NDArray[np.int64], tested: Tested, kind: NDArray[np.integer], tested_kinds: Tested | None
 ) -> NDArray[np.int8]:
-    """Returns the verdict of every goal, int8[G].
+    """The verdicts on B single bits by their trials alone, int8 [B].
 
-    `count` is N(g), int[G]. A goal without values (NaN: the batch says nothing about its control), or attained by fewer than
-    `min_hits` transitions of the batch (it says too little), is UNSAMPLED if it was ever observed.
+    `tested` is for every bit, [B]; `kind` [B] numbers the kinds of `tested_kinds`, None leaves them out.
     """
-    _check_threshold("reachability_threshold", reachability_threshold)
-    _check_threshold("controllability_threshold", controllability_threshold)
-    count = np.asarray(count)
-    if count.shape != values.seek_max.shape:
-        raise ValueError(f"count has shape {count.shape}, must be {values.seek_max.shape}: one number a goal")
-    # DEVIATION(D24): too little evidence counts as none
-    sampled = np.isfinite(values.controllability) & (values.hits >= min_hits)
-    with np.errstate(invalid="ignore"):
-        reachable = values.seek_max > reachability_threshold
-        controllable = values.controllability > controllability_threshold
-    verdict = np.full(count.shape, Verdict.PLAUSIBLE, dtype=np.int8)
-    verdict[~controllable] = Verdict.UNCONTROLLABLE
-    verdict[~reachable] = Verdict.UNREACHABLE
-    verdict[~sampled] = Verdict.UNSAMPLED
-    verdict[count <= 0] = Verdict.UNOBSERVED
+    p, nats, events = tested.p, tested.nats, tested.events
+    verdict = np.full(len(count), Verdict.UNDECIDED, np.int8)
+    is_idle = (p > IDLE_P) | (nats < LEAST_NATS)
+    verdict[(events >= ENOUGH_EVENTS) & (tested.most < GOOD_NATS) & is_idle] = Verdict.UNCONTROLLABLE
+    if tested_kinds is not None and len(tested_kinds.p):
+        idle = (tested_kinds.events >= ENOUGH_OF_KIND) & (tested_kinds.p > IDLE_KIND_P)
+        verdict[(verdict == Verdict.UNDECIDED) & (kind >= 0) & idle[kind]] = Verdict.UNCONTROLLABLE_KIND
+    verdict[discoveries(p, kind, events > 0) & (nats >= LEAST_NATS)] = Verdict.PLAUSIBLE
+    verdict[count == 0] = Verdict.STATIC
+    verdict[~is_observed] = Verdict.UNOBSERVED
     return verdict
 
 
-def is_plausible(verdict: NDArray[np.int8]) -> NDArray[np.bool_]:
-    """Returns bool[G]: True where a goal may be offered, that is PLAUSIBLE, or UNSAMPLED by optimism."""
-    return np.asarray(verdict) >= Verdict.UNSAMPLED
+def discoveries(p: Floats, group: NDArray[np.integer], is_tested: Bools, share: float = FALSE_DISCOVERIES) -> Bools:
+    """Benjamini and Hochberg within each group: the largest k with p_(k) ≤ share·k/m, and all up to it; bool [n].
+
+    Of what passes, at most `share` is expected to be false, at each look; a verdict is not kept but made anew from all
+    trials, so looking often does no harm. Groups are apart, so that a vast kind of noise does not raise the bar for others.
+    """
+    found = np.zeros(len(p), np.bool_)
+    rows = np.flatnonzero(is_tested & (p <= share))  # no other can pass
+    if len(rows) == 0:
+        return found
+    members = np.bincount(group[is_tested] + 1)  # a group may be −1
+    rows = rows[np.lexsort((p[rows], group[rows]))]
+    g, q = group[rows], p[rows]
+    start = np.flatnonzero(np.diff(g, prepend=g[0] - 1))
+    size = np.diff(np.append(start, len(g)))
+    rank = np.arange(len(g)) - np.repeat(start, size) + 1
+    last = np.where(q <= share * rank / members[g + 1], rank, 0)
+    found[rows] = rank <= np.repeat(np.maximum.reduceat(last, start), size)
+    return found
+
+
+def judge_values(
+    count: NDArray[np.int64], values: SeekAvoid, reachability_threshold: float = 0.5, controllability_threshold: float = 0.1,
+    is_observed: Bools | None = None,
+) -> NDArray[np.int8]:
+    """The paper's verdict on every goal, int8[G]; `count` is N(g). Observed goals that the batch does not attain are undecided.
+
+    `is_observed` [G] tells those that were on, but never turned on, from the others without a count.
+    """
+    count = np.asarray(count)
+    if count.shape != values.seek_max.shape:
+        raise ValueError(f"count has shape {count.shape}, must be {values.seek_max.shape}: one number a goal")
+    verdict = np.full(count.shape, Verdict.PLAUSIBLE, dtype=np.int8)
+    with np.errstate(invalid="ignore"):
+        verdict[~(values.controllability > controllability_threshold)] = Verdict.UNCONTROLLABLE
+        verdict[~(values.seek_max > reachability_threshold)] = Verdict.UNREACHED
+    verdict[~np.isfinite(values.controllability)] = Verdict.UNDECIDED
+    verdict[count <= 0] = Verdict.UNOBSERVED
+    if is_observed is not None:
+        verdict[is_observed & (count <= 0)] = Verdict.STATIC
+    return verdict
+
+
+WORDS = {
+    Verdict.UNOBSERVED: "unobserved",
+    Verdict.STATIC: "static",
+    Verdict.UNCONTROLLABLE: "not controllable",
+    Verdict.UNCONTROLLABLE_KIND: "not controllable (its kind)",
+    Verdict.UNREACHED: "not reached in practice",
+    Verdict.UNDECIDED: "undecided",
+    Verdict.PLAUSIBLE: "plausible",
+}
 
 
 def reason(
-    verdict: int,
-    seek_max: float,
-    seek_mean: float,
-    avoid_mean: float,
-    count: int,
-    reachability_threshold: float = REACHABILITY_THRESHOLD,
-    controllability_threshold: float = CONTROLLABILITY_THRESHOLD,
+    verdict: int, *, count: int, events: float = 0.0, nats: float = 0.0, p: float = 1.0, pursuits: int = 0, success: float = 0.0,
+    chance: float = 0.0, seek_max: float = np.nan, seek_mean: float = np.nan, avoid_mean: float = np.nan,
 ) -> str:
-    """Returns one sentence for people: the verdict on one goal and its margin to the threshold that decided."""
-    times = "once" if count == 1 else f"{count:,} times"
+    """One sentence for people: the verdict on one goal, and the figures that decided it."""
+    word = WORDS[Verdict(verdict)]
+    turned = "turned on once" if count == 1 else f"turned on {count:,} times"
+    trials = f"{events:,.0f} trials" if events != 1 else "1 trial"
+    if np.isfinite(seek_max):  # the paper's rule judged it
+        what = f"the largest V_seek is {seek_max:.2f}"
+        if np.isfinite(avoid_mean):
+            what += f", seeking attains {seek_mean:.2f}, avoiding still {-avoid_mean + 0.0:.2f}"
+        return f"{word}: {what} ({turned})."
     if verdict == Verdict.UNOBSERVED:
-        return "pruned: never observed."
-    if verdict == Verdict.UNSAMPLED:
-        if np.isnan(seek_mean):
-            return f"plausible by optimism: observed {times}, but not in the last batch, so nothing speaks against it."
-        return f"plausible by optimism: observed {times}, too rarely in the last batch to tell whether actions matter."
-    control = seek_mean + avoid_mean
-    reach_margin = _amount(abs(seek_max - reachability_threshold), reachability_threshold)
-    control_margin = _amount(abs(control - controllability_threshold), controllability_threshold)
-    if verdict == Verdict.UNREACHABLE:
-        return (
-            f"pruned, not reachable: the largest V_seek is {seek_max:.2f}, "
-            f"{reach_margin} short of {reachability_threshold:g} (observed {times})."
-        )
+        return f"{word}: it was never on."
+    if verdict == Verdict.STATIC:
+        return f"{word}: it was on, but no transition ever turned it on."
     if verdict == Verdict.UNCONTROLLABLE:
-        return (
-            f"pruned, not controllable: seeking it attains {seek_mean:.2f}, avoiding it still {-avoid_mean:.2f}; the "
-            f"difference {_amount(control, controllability_threshold)} is {control_margin} short of "
-            f"{controllability_threshold:g} (observed {times})."
-        )
-    if verdict == Verdict.PLAUSIBLE:
-        return (
-            f"plausible: the largest V_seek is {seek_max:.2f} "
-            f"({reach_margin} above {reachability_threshold:g}), "
-            f"and seeking attains {control:.2f} more than avoiding "
-            f"({control_margin} above {controllability_threshold:g}; observed {times})."
-        )
-    raise ValueError(f"verdict is {verdict}, must be one of {[int(v) for v in Verdict]}")
-
-
-def _amount(number: float, threshold: float) -> str:
-    """A number beside a threshold: two decimals, more where the threshold is so small that they would not tell."""
-    digits = 2 if threshold <= 0.0 else max(2, 1 - math.floor(math.log10(threshold)))
-    return f"{round(number, digits) + 0.0:.{digits}f}"
-
-
-def _check_threshold(name: str, value: float) -> None:
-    if not 0.0 <= value <= 1.0:
-        raise ValueError(f"{name} is {value}, must lie between 0 and 1")
+        short = f"less than {LEAST_NATS:g}" if p <= IDLE_P else "no more than chance"
+        return f"{word}: what action comes before it tells {nats:.2f} nats, {short} (p = {p:.2g}, {trials})."
+    if verdict == Verdict.UNCONTROLLABLE_KIND:
+        return f"{word}: {trials} are too few to tell, and none of its kind depends on actions."
+    if verdict == Verdict.UNREACHED:
+        return (f"{word}: of its last pursuits {100 * success:.0f} % succeeded ({pursuits:,} in all); chance alone attains it in "
+                f"{100 * chance:.0f} % of such times.")
+    if verdict == Verdict.UNDECIDED:
+        return f"{word}: {turned}, {trials}: too few to tell whether actions matter (p = {p:.2g})."
+    return f"{word}: what action comes before it tells {nats:.2f} nats (p = {p:.2g}, {trials})."

@@ -215,6 +215,8 @@ class BagOfWords(ProtoGoalSpace):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         words = list(state["vocabulary"])
+        if not all(isinstance(word, str) for word in words):
+            raise ValueError("the stored vocabulary holds something that is no word")
         if len(words) > self.size:
             raise ValueError(f"the stored vocabulary has {len(words)} words, this space holds at most {self.size}")
         self.vocabulary = {word: i for i, word in enumerate(words)}

@@ -4,8 +4,9 @@ A goal is a set of bits that must all be on. Ids 0…B−1 are the 1-hot goals, 
 which recombination made them. An id is never used twice, so it may be stored in replay and in logs. TASK = −1 stands
 for the task reward, the paper's **0** vector, which is no row of the table.
 
-Attainment of every goal by every transition of a batch is one pass over words of 64 transitions, see `attained_packed`.
-`ProtoGoalEvaluator` owns the one table of a run.
+A goal is attained by the transition that turns it on: the last of its bits comes on, none goes off. N(g) counts these, not the
+transitions on which it merely stays on. Transitions come as lists of the bits that are on, so counting costs what
+happens, not what is declared. `ProtoGoalEvaluator` owns the one table of a run.
 """
 
 from __future__ import annotations
@@ -17,14 +18,20 @@ import numba as nb
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from protogoal.goals.stored import stored_array, stored_like, stored_number
+
 TASK = -1
 RECENT = 10  # S(g) looks at the last 10 on-policy pursuits (Algorithm 5)
+FADE_ALL = 0.999  # the same, of any goal
+FADE = 0.97  # what a pursuit weighs beside the one after it, in the tallies of `practice`
+RECENT_TASK = 100  # pursuits of the task that its success is taken over
+RECENT_LENGTHS = 256  # successful pursuits of any goal whose lengths are kept
 
 Packed = NDArray[np.uint64]
 
 
 class GoalTable:
-    """Goals 0…size−1 with count N(g), reward sum and the outcomes of their last pursuits; memory is fixed at `capacity`."""
+    """Goals 0…size−1 with count N(g), reward sum and what pursuits of them did; memory is fixed at `capacity`."""
 
     def __init__(self, num_bits: int, capacity: int = 20_000, max_members: int = 8):
         if num_bits < 1:
@@ -38,12 +45,35 @@ class GoalTable:
         self.transitions = 0  # seen in the table's life
         self._members = np.full((capacity, max_members), -1, np.int32)
         self._members[:num_bits, 0] = np.arange(num_bits)
-        self._parents = np.full((capacity, 2), -1, np.int64)
+        self._parents = np.full((capacity, 2), -1, np.int32)
+        self._born = np.zeros(capacity, np.int64)  # transitions before it entered the table
+        self._observed = np.zeros(capacity, np.bool_)
         self._count = np.zeros(capacity, np.int64)
         self._reward_sum = np.zeros(capacity)
         self._pursuits = np.zeros(capacity, np.int64)
+        self._wins = np.zeros(capacity, np.int64)
+        self._pursuit_steps = np.zeros(capacity, np.int64)
         self._outcomes = np.zeros((capacity, RECENT), np.bool_)  # ring: pursuit p of g lies at p mod RECENT
+        self._lengths = np.zeros((capacity, RECENT), np.int16)  # ring of those that succeeded
+        self._tally = np.zeros((capacity, 3))  # fading sums over pursuits: 1, success, length
+        self._all_lengths = np.zeros(RECENT_LENGTHS, np.int16)
+        self._all_wins = 0
+        self._task_outcomes = np.zeros(RECENT_TASK, np.bool_)
+        self._task_pursuits = 0
+        self._steps_tally = np.zeros((2, 2))  # fading sums over pursuits of goals, and of the task: 1, length
         self._id_of: dict[tuple[int, ...], int] = {}  # AND-goals only
+        self._index()
+
+    def _index(self) -> None:
+        """Which AND-goals each bit belongs to, bit b: items[start[b] : start[b + 1]]."""
+        members = self._members[self.num_bits : self.size]
+        goal, _ = np.nonzero(members >= 0)
+        bit = members[members >= 0]
+        order = np.argsort(bit, kind="stable")
+        self._items = (goal[order] + self.num_bits).astype(np.int32)
+        self._start = np.searchsorted(bit[order], np.arange(self.num_bits + 1)) if len(bit) else np.zeros(1, np.int64)
+        self._mark = np.zeros(self.num_bits if len(bit) else 0, np.int64)  # scratch of `observe`: the transition of the last time
+        self._done = np.zeros(self.size if len(bit) else 0, np.int64)
 
     # --- identity -------------------------------------------------------------------------------------------------
 
@@ -89,7 +119,9 @@ class GoalTable:
         self._members[goal, : len(union)] = union
         self._parents[goal] = first, second
         self._id_of[union] = goal
+        self._born[goal] = self.transitions
         self.size += 1
+        self._index()
         return goal
 
     def _check_id(self, goal: int) -> None:
@@ -126,9 +158,22 @@ class GoalTable:
     # --- experience -----------------------------------------------------------------------------------------------
 
     @property
+    def observed(self) -> NDArray[np.bool_]:
+        """Which goals were ever on, [G]."""
+        return self._observed[: self.size]
+
+    @property
     def count(self) -> NDArray[np.int64]:
-        """N(g): transitions that attained g since it entered the table, [G]."""
+        """N(g): transitions that attained g since it entered the table, [G].
+
+        # DEVIATION(D4): those that turn it on; the paper counts those on which it is on.
+        """
         return self._count[: self.size]
+
+    @property
+    def born(self) -> NDArray[np.int64]:
+        """Transitions before g entered the table, [G]."""
+        return self._born[: self.size]
 
     @property
     def reward_mean(self) -> NDArray[np.float64]:
@@ -142,10 +187,47 @@ class GoalTable:
         return self._pursuits[: self.size]
 
     @property
+    def wins(self) -> NDArray[np.int64]:
+        """How many of these pursuits attained it, [G]."""
+        return self._wins[: self.size]
+
+    @property
+    def pursuit_steps(self) -> NDArray[np.int64]:
+        """Steps of these pursuits, [G]."""
+        return self._pursuit_steps[: self.size]
+
+    @property
     def success_rate(self) -> NDArray[np.float64]:
         """S(g): share of the last 10 pursuits that attained g; 0 where there were none, [G]."""
         rate: NDArray[np.float64] = self._outcomes[: self.size].sum(1) / np.clip(self.pursuits, 1, RECENT)
         return rate
+
+    @property
+    def recent_pursuits(self) -> NDArray[np.float64]:
+        """Pursuits, old ones fading, [G]."""
+        return self._tally[: self.size, 0]
+
+    @property
+    def recent_wins(self) -> NDArray[np.float64]:
+        """The successful ones among them, [G]."""
+        return self._tally[: self.size, 1]
+
+    @property
+    def mean_length(self) -> NDArray[np.float64]:
+        """Mean length of recent pursuits, [G]; 0 where there were none."""
+        mean: NDArray[np.float64] = self._tally[: self.size, 2] / np.maximum(self.recent_pursuits, 1e-9)
+        return mean
+
+    @property
+    def task_success(self) -> float:
+        """Share of the last pursuits of the task that met a reward; 0 where there were none."""
+        return float(self._task_outcomes.sum() / np.clip(self._task_pursuits, 1, RECENT_TASK))
+
+    @property
+    def mean_lengths(self) -> tuple[float, float]:
+        """Mean length of recent pursuits of goals, and of the task; 1 where there were none."""
+        goals, task = (float(steps / number) if number else 1.0 for number, steps in self._steps_tally)
+        return goals, task
 
     @property
     def learning_progress(self) -> NDArray[np.float64]:
@@ -158,54 +240,98 @@ class GoalTable:
         known: NDArray[np.float64] = np.where(self.pursuits >= RECENT, progress, 1.0)
         return known
 
-    def observe(self, bits: ArrayLike, reward: ArrayLike) -> None:
-        """Count a batch of transitions: N(g) and the sum of rewards, for every goal; bits [n, B], reward [n]."""
-        array = self.check_bits(bits)
+    def successful_lengths(self, goal: int) -> NDArray[np.int16]:
+        """Steps of the last 10 pursuits that attained g."""
+        return self._lengths[goal, : min(int(self._wins[goal]), RECENT)]
+
+    @property
+    def all_successful_lengths(self) -> NDArray[np.int16]:
+        """Steps of the last pursuits that succeeded, of whatever goal."""
+        return self._all_lengths[: min(self._all_wins, RECENT_LENGTHS)]
+
+    def observe(self, active: NDArray[np.integer[Any]], turned_on: NDArray[np.bool_], reward: ArrayLike) -> None:
+        """Count transitions: ids of the bits that are on [n, L], padded with −1; which of them turned on [n, L]; reward [n]."""
         rewards = np.asarray(reward, np.float64)
-        if rewards.shape != (len(array),):
-            raise ValueError(f"reward must have shape [{len(array)}], one for each transition, got {rewards.shape}")
+        if active.ndim != 2 or turned_on.shape != active.shape:
+            raise ValueError(f"active {active.shape} and turned_on {turned_on.shape} must both be [n, L]")
+        if rewards.shape != (len(active),):
+            raise ValueError(f"reward must have shape [{len(active)}], one for each transition, got {rewards.shape}")
         if not np.isfinite(rewards).all():
             raise ValueError("rewards must be finite numbers, got NaN or infinity")
-        self.transitions += len(array)
-        if self.size == self.num_bits:  # no conjunctions: counting columns is enough
-            self._count[: self.size] += np.count_nonzero(array, axis=0)
-        else:
-            _count_goals(pack_columns(array), self._members[: self.size], self._count)
-        rewarded = np.flatnonzero(rewards)
-        for start in range(0, len(rewarded), 64):  # a few at a time: [64, G] bounds the memory where rewards are dense
-            some = rewarded[start : start + 64]
-            self._reward_sum[: self.size] += rewards[some] @ self.attained(array[some])
+        if active.size and (active.max() >= self.num_bits or active.min() < -1):
+            wrong = active.max() if active.max() >= self.num_bits else active.min()
+            raise ValueError(f"bit {wrong} is on, allowed are 0…{self.num_bits - 1}")
+        _observe(active, turned_on, rewards, self.transitions, self._observed, self._count, self._reward_sum,
+                 self._start, self._items, self._members, self._mark, self._done)
+        self.transitions += len(active)
 
-    def record_pursuits(self, goals: ArrayLike, success: ArrayLike) -> None:
-        """Outcomes of finished pursuits, in order; ids [n] and bool [n]. TASK entries are passed over."""
-        for goal, won in zip(np.atleast_1d(goals).tolist(), np.atleast_1d(success).tolist(), strict=True):
+    def see(self, active: NDArray[np.integer[Any]]) -> None:
+        """Bits that are on without a transition, as at the start of an episode; ids padded with −1."""
+        self._observed[active[active >= 0]] = True
+
+    def record_pursuits(self, goals: ArrayLike, success: ArrayLike, length: ArrayLike) -> None:
+        """Outcomes of finished pursuits, in order: ids [n], bool [n], steps [n]; of the task, TASK: whether it met a reward."""
+        columns = (np.atleast_1d(x).tolist() for x in (goals, success, length))
+        for goal, won, steps in zip(*columns, strict=True):
+            tally = self._steps_tally[int(goal == TASK)]
+            tally[:] = FADE_ALL * tally + (1.0, steps)
             if goal == TASK:
+                self._task_outcomes[self._task_pursuits % RECENT_TASK] = won
+                self._task_pursuits += 1
                 continue
             self._check_id(goal)
             self._outcomes[goal, self._pursuits[goal] % RECENT] = won
             self._pursuits[goal] += 1
+            self._pursuit_steps[goal] += steps
+            self._tally[goal] = FADE * self._tally[goal] + (1.0, float(won), float(steps))
+            if won:
+                short = min(steps, np.iinfo(np.int16).max)
+                self._lengths[goal, self._wins[goal] % RECENT] = short
+                self._all_lengths[self._all_wins % RECENT_LENGTHS] = short
+                self._wins[goal] += 1
+                self._all_wins += 1
+
+    def forget_pursuits(self, goals: NDArray[np.integer[Any]]) -> None:
+        """Recent pursuits of these goals count for nothing any more."""
+        self._tally[goals] = 0.0
 
     # --- state ----------------------------------------------------------------------------------------------------
 
-    _ARRAYS = ("members", "parents", "count", "reward_sum", "pursuits", "outcomes")
+    _ARRAYS = ("members", "parents", "born", "observed", "count", "reward_sum", "pursuits", "wins", "pursuit_steps", "outcomes",
+               "lengths", "tally")
 
     def state_dict(self) -> dict[str, Any]:
         """All of it as plain arrays."""
         state: dict[str, Any] = {name: getattr(self, f"_{name}")[: self.size].copy() for name in self._ARRAYS}
-        return state | {"transitions": self.transitions}
+        return state | {"transitions": self.transitions, "all_lengths": self._all_lengths.copy(), "all_wins": self._all_wins,
+                        "task_outcomes": self._task_outcomes.copy(), "task_pursuits": self._task_pursuits,
+                        "steps_tally": self._steps_tally.copy()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take back what `state_dict` gave."""
-        size = len(state["count"])
-        if not self.num_bits <= size <= self.capacity or state["members"].shape[1] != self.max_members:
-            raise ValueError(f"stored goal table has {size} goals of ≤ {state['members'].shape[1]} bits; this one holds "
+        size, members = len(state["count"]), np.asarray(state["members"])
+        if not self.num_bits <= size <= self.capacity or members.shape != (size, self.max_members):
+            raise ValueError(f"stored goal table has {size} goals of ≤ {members.shape[-1]} bits; this one holds "
                              f"{self.num_bits}…{self.capacity} goals of ≤ {self.max_members} bits")
-        if (state["members"][: self.num_bits, 0] != np.arange(self.num_bits)).any():
+        if (members[: self.num_bits, 0] != np.arange(self.num_bits)).any():
             raise ValueError(f"stored goal table belongs to a space of another size than {self.num_bits} bits")
-        self.size, self.transitions = size, int(state["transitions"])
-        for name in self._ARRAYS:
-            getattr(self, f"_{name}")[:size] = state[name]
+        least = {"members": -1, "parents": -1, "reward_sum": None}
+        most = {"members": self.num_bits - 1, "parents": size - 1}
+        checked = {name: stored_array(state[name], f"table {name}", (size, *own.shape[1:]), own.dtype.kind,
+                                      None if own.dtype.kind == "b" else least.get(name, 0), most.get(name))
+                   for name in self._ARRAYS for own in [getattr(self, f"_{name}")]}
+        if (checked["members"][:, 0] < 0).any():
+            raise ValueError("stored table members has a goal without a bit")
+        self.size, self.transitions = size, stored_number(state["transitions"], "table transitions")
+        for name, array in checked.items():
+            own = getattr(self, f"_{name}")
+            own[:size], own[size:] = array, -1 if name in ("members", "parents") else 0
+        for name in ("all_lengths", "task_outcomes", "steps_tally"):
+            getattr(self, f"_{name}")[:] = stored_like(state[name], f"table {name}", getattr(self, f"_{name}"))
+        self._all_wins = stored_number(state["all_wins"], "table all_wins")
+        self._task_pursuits = stored_number(state["task_pursuits"], "table task_pursuits")
         self._id_of = {self.members(goal): goal for goal in range(self.num_bits, size)}
+        self._index()
 
 
 def attained_by(bits: NDArray[np.bool_], members: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
@@ -254,14 +380,82 @@ def popcount(word: np.uint64) -> np.int64:
 
 
 @nb.njit(cache=True)
-def _count_goals(columns: Packed, members: NDArray[np.int32], count: NDArray[np.int64]) -> None:
-    for g in range(members.shape[0]):
-        for w in range(columns.shape[1]):
-            word = columns[members[g, 0], w]
-            if word == np.uint64(0):
+def _observe(active, turned_on, reward, before, observed, count, reward_sum, start, items, members, mark, done):  # type: ignore[no-untyped-def]
+    """Adds transitions to the counts of single bits and of AND-goals; `before` is the number of transitions counted before."""
+    has_conjunctions = len(items) > 0
+    for t in range(active.shape[0]):
+        now = before + t + 1
+        for l in range(active.shape[1]):
+            bit = active[t, l]
+            if bit < 0:
                 continue
-            for k in range(1, members.shape[1]):
-                if members[g, k] < 0:
-                    break
-                word &= columns[members[g, k], w]
-            count[g] += popcount(word)
+            observed[bit] = True
+            if has_conjunctions:
+                mark[bit] = now
+            if turned_on[t, l]:
+                count[bit] += 1
+                reward_sum[bit] += reward[t]
+        if not has_conjunctions:
+            continue
+        for l in range(active.shape[1]):
+            bit = active[t, l]
+            if bit < 0 or not turned_on[t, l]:
+                continue
+            for place in range(start[bit], start[bit + 1]):
+                goal = items[place]
+                if done[goal] == now:
+                    continue
+                done[goal] = now
+                is_on = True
+                for k in range(members.shape[1]):
+                    if members[goal, k] < 0:
+                        break
+                    if mark[members[goal, k]] != now:
+                        is_on = False
+                        break
+                if is_on:
+                    observed[goal] = True
+                    count[goal] += 1
+                    reward_sum[goal] += reward[t]
+
+
+def sparse_bits(bits: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """Bits [n, B] as ids of those that are on, int32 [n, L], padded with −1; L is the most of any row, at least 1."""
+    row, bit = np.nonzero(bits)
+    many = np.count_nonzero(bits, axis=1)
+    active = np.full((len(bits), max(1, int(many.max(initial=0)))), -1, np.int32)
+    active[row, np.arange(len(row)) - np.repeat(np.cumsum(many) - many, many)] = bit
+    return active
+
+
+def contains(active: NDArray[np.integer[Any]], wanted: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
+    """Which of each row's wanted bits are on: active [n, L], wanted [n, M], padded with −1 → bool [n, M]."""
+    on: NDArray[np.bool_] = (wanted[:, :, None] == active[:, None, :]).any(-1)
+    return on
+
+
+def attained_in(active: NDArray[np.integer[Any]], members: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
+    """Which goals are on in which states: ids of bits [n, L] and of goals' bits [G, M], both padded with −1 → bool [n, G]."""
+    result = np.ones((len(active), len(members)), np.bool_)
+    for column in members.T:
+        some = np.flatnonzero(column >= 0)
+        order = some[np.argsort(column[some], kind="stable")]
+        sorted_bits = column[order]
+        if len(order) == 0:
+            continue
+        # every place of `active` that holds one of these bits switches on all goals that want it
+        first = np.searchsorted(sorted_bits, active)  # [n, L]
+        last = np.searchsorted(sorted_bits, active, side="right")
+        on = np.zeros((len(active), len(members)), np.bool_)
+        _switch_on(first, last, order, on)
+        on[:, column < 0] = True
+        result &= on
+    return result
+
+
+@nb.njit(cache=True)
+def _switch_on(first, last, order, on):  # type: ignore[no-untyped-def]
+    for t in range(first.shape[0]):
+        for l in range(first.shape[1]):
+            for place in range(first[t, l], last[t, l]):
+                on[t, order[place]] = True

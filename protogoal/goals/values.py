@@ -1,26 +1,22 @@
 """Seek and avoid values of many goals at once, from one batch of transitions (paper §4.1).
 
-A goal g has the cumulant +b_g (seek) or −b_g (avoid) and the continuation γ(1 − b_g). Two estimators stand behind one
-function: `lspi` is the paper's, `crossfit` the robust default (docs/controllability.md says why). `plausibility.py` turns
-the values into verdicts; the evaluator calls both at every refresh.
+A goal g has the cumulant +b_g (seek) or −b_g (avoid) and the continuation γ(1 − b_g); `lspi.py` solves for them. This is the
+paper's own evidence, `pruning = values`; `plausibility.judge_values` turns it into verdicts. A tabular agent has them already.
 
 Legend: n transitions, D observation size, K features, A actions, B proto-goals, G goals, W = ⌈n/64⌉ words.
 """
 
-from dataclasses import dataclass, fields
-from typing import Literal, Protocol
+from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from protogoal.goals.crossfit import Crossfit, CrossfitSettings
 from protogoal.goals.features import observation_features
 from protogoal.goals.lspi import LSPI
 from protogoal.goals.table import popcount, unpack_columns
 
 Floats = NDArray[np.float64]
-Method = Literal["crossfit", "lspi"]
 
 
 @dataclass(frozen=True)
@@ -61,7 +57,7 @@ class SeekAvoid:
 
     seek_max: NDArray[np.float64]  # [G], max_s V_seek(s, g)
     seek_mean: NDArray[np.float64]  # [G], mean_s V_seek(s, g): the timescale h(g)
-    avoid_mean: NDArray[np.float64]  # [G], mean_s V_avoid(s, g); at most 0 with crossfit, lspi does not bound it
+    avoid_mean: NDArray[np.float64]  # [G], mean_s V_avoid(s, g); LSPI does not bound it
     hits: NDArray[np.int64]  # [G], transitions of the batch that attain g
 
     @property
@@ -87,53 +83,29 @@ class SeekAvoid:
 class EstimatorSettings:
     """How seek and avoid values are estimated. Where the paper gives a number (Table 2), it is the default."""
 
-    # DEVIATION(D1): the paper's LSPI is `lspi`; it fails the paper's own checks, so it is not the default.
-    method: Method = "crossfit"
-    """crossfit: robust; lspi: the paper's."""
     projections: int = 32
     """Random projections of an observation that is larger than whole_up_to."""
-    whole_up_to: int = 512
+    whole_up_to: int = 0
     """Observations with at most this many changing entries are used as they are; 0 always projects, as the paper does."""
     discount: float = 0.95
     """γ of the seek and avoid values."""
     ridge: float = 0.01
-    """Ridge of the weights; of what all actions share in crossfit."""
+    """Ridge of the weights."""
     policy_iterations: int = 2
-    """lspi: LSTDQ solves, the first of them for the uniform policy."""
-    action_ridge: float = 0.3
-    """crossfit: ridge of what an action adds."""
-    trial_iterations: int = 6
-    """crossfit: steps of value iteration on each half, before the test."""
-    iterations: int = 8
-    """crossfit: further steps of value iteration on the whole batch."""
-    significance: float = 2.0
-    """crossfit: effects of actions count as far as they exceed this many standard errors."""
-    min_evidence: float = 8.0
-    """crossfit: with fewer events that the state does not foretell, control is undecided; 0 always decides."""
+    """LSTDQ solves, the first of them for the uniform policy."""
     goals_at_once: int = 128
     """Goals in one chunk of work; bounds the memory."""
 
     def __post_init__(self) -> None:
-        if self.method not in ("crossfit", "lspi"):
-            raise ValueError(f"method is {self.method!r}, must be 'crossfit' or 'lspi'")
         if not 0.0 <= self.discount < 1.0:
             raise ValueError(f"discount is {self.discount}, must be at least 0 and below 1")
-        for name in ("projections", "policy_iterations", "trial_iterations", "iterations", "goals_at_once"):
+        for name in ("projections", "policy_iterations", "goals_at_once"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}, must be at least 1")
-        for name in ("whole_up_to", "significance", "min_evidence"):
-            if not getattr(self, name) >= 0:
-                raise ValueError(f"{name} is {getattr(self, name)}, must be at least 0")
-        for name in ("ridge", "action_ridge"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name} is {getattr(self, name)}, must be positive")
-
-
-class Estimator(Protocol):
-    """Values of some goals, prepared for one batch."""
-
-    def values(self, attained: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:
-        """(max V_seek, mean V_seek, mean V_avoid), each [G], from attained bool[n, G]."""
+        if not self.whole_up_to >= 0:
+            raise ValueError(f"whole_up_to is {self.whole_up_to}, must be at least 0")
+        if not self.ridge > 0:
+            raise ValueError(f"ridge is {self.ridge}, must be positive")
 
 
 def seek_avoid_values(
@@ -147,7 +119,7 @@ def seek_avoid_values(
 
     `attained_packed` is uint64[G, W]: bit t % 64 of word t // 64 says whether transition t attains the goal. Goals
     attained on the same transitions have the same values and are solved once. Goals that the batch never attains get
-    NaN. `rng`, a generator or a seed, draws the projections and the folds.
+    NaN. `rng`, a generator or a seed, draws the projections.
     """
     n = len(batch.action)
     words = (n + 63) // 64
@@ -163,7 +135,10 @@ def seek_avoid_values(
     solved = np.flatnonzero(hits[distinct] > 0)
     columns = np.full((3, len(distinct)), np.nan)
     if len(solved):
-        estimator = _prepare(batch, num_actions, settings, np.random.default_rng(rng))
+        z, z_next = observation_features(
+            batch.observation, batch.next_observation, settings.projections, settings.whole_up_to, np.random.default_rng(rng))
+        estimator = LSPI((z, z_next), batch.action, batch.terminated, num_actions,
+                         settings.discount, settings.policy_iterations, settings.ridge)
         for start in range(0, len(solved), settings.goals_at_once):
             chunk = solved[start : start + settings.goals_at_once]
             columns[:, chunk] = estimator.values(unpack_columns(attained_packed[distinct[chunk]], n))
@@ -172,26 +147,6 @@ def seek_avoid_values(
         columns[~np.isfinite(columns)] = np.nan
     seek_max, seek_mean, avoid_mean = columns[:, inverse]
     return SeekAvoid(seek_max, seek_mean, avoid_mean, hits)
-
-
-def _prepare(
-    batch: TransitionBatch, num_actions: int, settings: EstimatorSettings, rng: np.random.Generator
-) -> Estimator:
-    """The estimator of these settings, with all that goals share computed."""
-    draws = 3 if settings.method == "crossfit" else 1  # crossfit: each half and the whole have projections of their own
-    features = observation_features(
-        batch.observation, batch.next_observation, settings.projections, settings.whole_up_to, draws, rng
-    )
-    if settings.method == "lspi":
-        return LSPI(
-            features[0], batch.action, batch.terminated, num_actions,
-            settings.discount, settings.policy_iterations, settings.ridge,
-        )  # fmt: skip
-    return Crossfit(
-        features, batch.action, batch.terminated, num_actions,
-        CrossfitSettings(**{f.name: getattr(settings, f.name) for f in fields(CrossfitSettings)}),
-        rng.permutation(len(batch.action)),
-    )  # fmt: skip
 
 
 def _distinct_rows(packed: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:

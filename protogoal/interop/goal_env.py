@@ -2,8 +2,9 @@
 
 The convention is that of HER implementations: a dictionary observation with `observation`, `achieved_goal` and
 `desired_goal`, and a vectorised `compute_reward(achieved, desired, info)`. The wrapper owns a `ProtoGoalEvaluator`: it
-counts what each transition attains, keeps a small replay to refresh the goal set from, chooses the desired goal
-(paper §5.1) and reports how each pursuit ended. An outer episode is one pursuit: after attainment `reset` goes on from
+counts what each transition attains, chooses the desired goal (paper §5.1) and reports how each pursuit ended. How the agent chooses
+its actions is not known here, so the wrapper makes the randomised trials itself: on some steps it takes a random action
+instead, and says so in `info["action"]`. An outer episode is one pursuit: after attainment `reset` goes on from
 where the agent stands (paper §5), and resets the inner environment only when that one is over.
 
 HER relabels with the `achieved_goal` of a later step, which has to say two things: what that step attains, so that any
@@ -34,6 +35,7 @@ from protogoal.goals.evaluator import PGESettings, ProtoGoalEvaluator
 from protogoal.goals.spaces import ProtoGoalSpace
 from protogoal.goals.table import TASK, attained_by
 from protogoal.goals.values import TransitionBatch
+from protogoal.settings import Settings, ranged
 
 ON = 2.0**-10
 """An attained bit that is not part of the goal for hindsight; a power of two, so that sums with 1 stay exact."""
@@ -46,28 +48,21 @@ GoalValues = Callable[[dict[str, NDArray[Any]]], NDArray[Any]]
 
 
 @dataclass(frozen=True)
-class GoalEnvSettings:
+class GoalEnvSettings(Settings):
     """How the wrapper pursues goals and feeds the evaluator."""
 
-    pursuit_limit: int = 50
+    pursuit_limit: int = ranged(50, 1)
     """Steps after which a pursuit is given up (truncated); pursuits of the task last to the end of the episode."""
-    refresh_every: int = 1_000
+    refresh_every: int = ranged(1_000, 1)
     """Steps between two refreshes of the goal set."""
-    replay_size: int = 10_000
-    """Transitions kept to refresh from."""
-    task_hindsight: float = 0.2
+    trials: float = ranged(0.1, 0.0, 1.0)
+    """Share of the steps on which a random action is taken instead; the evaluator judges by them (pruning = trials)."""
+    replay_size: int = ranged(10_000, 1)
+    """Transitions kept to refresh from (pruning = values)."""
+    task_hindsight: float = ranged(0.2, 0.0, 1.0)
     """Share of the steps whose goal for hindsight is the task."""
     attainment: Literal["terminated", "truncated"] = "terminated"
     """How the end of an attained pursuit is reported. terminated: the paper's continuation γ(1 − b)."""
-
-    def __post_init__(self) -> None:
-        for name in ("pursuit_limit", "refresh_every", "replay_size"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
-        if not 0.0 <= self.task_hindsight <= 1.0:
-            raise ValueError(f"task_hindsight must lie between 0 and 1, got {self.task_hindsight}")
-        if self.attainment not in ("terminated", "truncated"):
-            raise ValueError(f"attainment must be terminated or truncated, got {self.attainment!r}")
 
 
 class ProtoGoalEnv(gymnasium.Env[dict[str, Any], Any]):
@@ -77,8 +72,8 @@ class ProtoGoalEnv(gymnasium.Env[dict[str, Any], Any]):
     `DummyVecEnv`); by default each makes its own from `pge`. `values`, settable later, is V(s, g) for the choice of goals by
     local reachability; without it the first of the candidates is taken, which is novelty alone.
 
-    `info` of each step has: goal (id, TASK = −1), attained, is_success, task_reward, task_over (the inner episode ended),
-    task_terminated.
+    `info` of each step has: action (the one taken), goal (id, TASK = −1), attained, is_success, task_reward, task_over (the inner
+    episode ended), task_terminated.
     """
 
     def __init__(
@@ -109,9 +104,11 @@ class ProtoGoalEnv(gymnasium.Env[dict[str, Any], Any]):
             {"observation": env.observation_space, "achieved_goal": vector, "desired_goal": vector})
         self.goal = TASK
         self.np_random = np.random.default_rng(np.random.SeedSequence(seed).spawn(1)[0])
-        self._replay = _Replay(env.observation_space, space.size, self.settings.replay_size)
-        self._seen: list[tuple[NDArray[np.bool_], float]] = []
-        self._steps = 0
+        self._by_values = self.evaluator.settings.pruning == "values"
+        self._replay = _Replay(env.observation_space, space.size, self.settings.replay_size if self._by_values else 1)
+        self._seen: list[tuple[Any, ...]] = []  # bits before, action, bits, reward, is a trial, is the first of an episode
+        self._steps = self._episode_steps = 0
+        self._is_paid = False
         self._over = True  # the inner episode
         self._pursuing = False
         self._pursuit_length = 0
@@ -134,12 +131,12 @@ class ProtoGoalEnv(gymnasium.Env[dict[str, Any], Any]):
             self._observation, info = self.env.reset(seed=seed, options=options or None)
             # Nothing led here: the bits are those of a transition that stays where it is.
             self._bits = self._bits_of(self._observation, None, self._observation)
-            self._over = False
+            self._over, self._episode_steps = False, 0
             self._achieved = self._encode(TASK, self._bits, 0.0, False)
         if goal is not None and goal != TASK:
             self.evaluator.table.members(goal)  # raises for an unknown id
         self.goal = self._choose() if goal is None else int(goal)
-        self._pursuing, self._pursuit_length = True, 0
+        self._pursuing, self._pursuit_length, self._is_paid = True, 0, False
         return self._state(), info | {"goal": self.goal}
 
     def step(self, action: Any) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
@@ -147,13 +144,17 @@ class ProtoGoalEnv(gymnasium.Env[dict[str, Any], Any]):
         if not self._pursuing:
             raise RuntimeError("the pursuit is over; call reset() first")
         before, bits_before = self._observation, self._bits
+        is_trial = not self._by_values and bool(self.np_random.random() < self.settings.trials)
+        if is_trial:
+            action = self._first_action + int(self.np_random.integers(self.evaluator.num_actions))
         self._observation, task_reward, terminated, truncated, info = self.env.step(action)
         reward = float(task_reward)
         if not abs(reward) < MOST_REWARD:
             raise ValueError(f"rewards must be smaller than {MOST_REWARD:g} in size, got {reward}")
         truncated = truncated and not terminated
         self._bits = self._bits_of(before, action, self._observation)
-        self._remember(before, action, reward, terminated)
+        self._remember(before, bits_before, int(action) - self._first_action, reward, terminated, is_trial)
+        self._is_paid |= reward > 0
         self._achieved = self._encode(self._hindsight(bits_before), self._bits, reward, terminated)
         self._pursuit_length += 1
         self._over = bool(terminated or truncated)
@@ -161,12 +162,14 @@ class ProtoGoalEnv(gymnasium.Env[dict[str, Any], Any]):
         attained = self._attained()
         given_up = self.goal != TASK and self._pursuit_length >= self.settings.pursuit_limit
         state = self._state()  # the goal of this pursuit: what is chosen next must not be bootstrapped from
-        info = {**info, "goal": self.goal, "attained": attained, "is_success": attained or (self.goal == TASK and reward > 0),
-                "task_reward": reward, "task_over": self._over, "task_terminated": bool(terminated)}
+        info = {**info, "action": action, "goal": self.goal, "attained": attained,
+                "is_success": attained or (self.goal == TASK and reward > 0), "task_reward": reward,
+                "task_over": self._over, "task_terminated": bool(terminated)}
         outer_terminated = bool(terminated or (attained and self.settings.attainment == "terminated"))
         outer_truncated = bool(truncated or attained or given_up) and not outer_terminated
         if attained or given_up or self._over:
-            self.evaluator.record_pursuit(self.goal, attained)
+            won = self._is_paid if self.goal == TASK else attained
+            self.evaluator.record_pursuit(self.goal, won, self._pursuit_length)
             self._pursuing = False
         if self._steps % self.settings.refresh_every == 0:
             self.refresh()
@@ -206,9 +209,11 @@ class ProtoGoalEnv(gymnasium.Env[dict[str, Any], Any]):
     # --- evaluator ------------------------------------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Count what was seen and publish a new goal set, from a random batch of the last transitions."""
+        """Count what was seen and publish a new goal set; by the paper's rule, from a random batch of the last transitions."""
         self._count()
-        if self._replay.size > 1:  # the estimator splits its batch in two
+        if not self._by_values:
+            self.evaluator.refresh()
+        elif self._replay.size > 1:
             self.evaluator.refresh(self._replay.sample(self.evaluator.settings.batch_size, self.np_random))
 
     def _choose(self) -> int:
@@ -243,17 +248,23 @@ class ProtoGoalEnv(gymnasium.Env[dict[str, Any], Any]):
         weight = 1.0 / np.sqrt(np.maximum(table.count[goals], 1))
         return int(self.np_random.choice(goals, p=weight / weight.sum()))
 
-    def _remember(self, before: Any, action: Any, reward: float, terminated: bool) -> None:
+    def _remember(
+        self, before: Any, bits_before: NDArray[np.bool_], action: int, reward: float, terminated: bool, is_trial: bool
+    ) -> None:
         self._steps += 1
-        self._replay.add(before, int(action) - self._first_action, self._observation, terminated, self._bits)
-        self._seen.append((self._bits, reward))
+        if self._by_values:
+            self._replay.add(before, action, self._observation, terminated, self._bits)
+        self._seen.append((bits_before, action, self._bits, reward, is_trial, self._episode_steps == 0))
+        self._episode_steps += 1
         if len(self._seen) >= OBSERVED:
             self._count()
 
     def _count(self) -> None:
         if self._seen:
-            bits, rewards = zip(*self._seen, strict=True)
-            self.evaluator.observe(np.stack(bits), np.array(rewards))
+            before, action, bits, reward, is_trial, first = (np.array(column) for column in zip(*self._seen, strict=True))
+            certain = np.eye(self.evaluator.num_actions)[action]  # drawn by the agent, for reasons of its own: no trial
+            mu = np.where(is_trial[:, None], 1.0 / self.evaluator.num_actions, certain)
+            self.evaluator.observe(before, action, bits, reward, mu, first)
             self._seen.clear()
 
     # --- format ---------------------------------------------------------------------------------------------------

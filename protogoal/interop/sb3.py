@@ -1,8 +1,9 @@
 """Stable-Baselines3 with goals chosen by the evaluator: hindsight replay whose goals end, and the values that choose them.
 
 `HerReplayBuffer` works with `ProtoGoalEnv` as it is, but takes the end of a relabelled transition from the goal that was
-pursued at the time. `GoalReplayBuffer` asks the environment instead: for goal g the continuation is γ(1 − b_g)
-(paper §3), so a value is the discounted probability of attaining g and lies in [0, 1].
+pursued at the time, and the model's action even where the environment made a trial of another. `GoalReplayBuffer` asks the
+environment instead: for goal g the continuation is γ(1 − b_g) (paper §3), so a value is the discounted probability of attaining g
+and lies in [0, 1]; and it stores the action that was taken.
 
 `use_values` hands a DQN's own values to the environments, for local reachability (paper §5.1).
 """
@@ -23,6 +24,13 @@ from protogoal.interop.goal_env import GoalValues
 
 class GoalReplayBuffer(HerReplayBuffer):
     """Hindsight replay in which every transition ends where its own goal is attained or the environment terminates."""
+
+    def add(  # type: ignore[override]
+        self, obs: Any, next_obs: Any, action: np.ndarray, reward: np.ndarray, done: np.ndarray, infos: list[dict[str, Any]]
+    ) -> None:
+        """Stores a transition with the action that was taken, which may be a trial instead of the model's."""
+        taken = np.array([info["action"] for info in infos], action.dtype).reshape(action.shape)
+        super().add(obs, next_obs, taken, reward, done, infos)
 
     def _get_virtual_samples(
         self, batch_indices: np.ndarray, env_indices: np.ndarray, env: VecNormalize | None = None

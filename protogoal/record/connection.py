@@ -5,9 +5,13 @@ Called by record/reader.py and record/store.py.
 
 from __future__ import annotations
 
+import errno
+import os
+import socket
 import sqlite3
+import sys
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from protogoal.record.schema import SCHEMA_VERSION
 
@@ -27,16 +31,39 @@ def open_to_read(path: Path) -> sqlite3.Connection:
         return sqlite3.connect(f"{uri}?mode=ro&immutable=1", uri=True, check_same_thread=False)
 
 
+def this_process() -> list[Any]:
+    """Machine and number of the process that writes, as the record says them."""
+    return [socket.gethostname(), os.getpid()]
+
+
+def is_gone(process: Any) -> bool:
+    """Whether a process of this machine that a record names has ended; False where nobody can tell."""
+    if os.name != "posix" or not isinstance(process, list) or len(process) != 2 or process[0] != socket.gethostname():
+        return False
+    try:
+        os.kill(int(process[1]), 0)
+        return False
+    except ProcessLookupError:
+        return True
+    except (OSError, ValueError, TypeError, OverflowError):
+        return False
+
+
 def check_schema(connection: sqlite3.Connection, path: Path) -> None:
     """Raise ValueError with one line unless the file is a run of this schema."""
     try:
+        more = connection.execute("SELECT name FROM sqlite_master WHERE type IN ('view', 'trigger') LIMIT 1").fetchone()
+        if more is not None:  # it would compute for as long as its author likes
+            raise ValueError(f"{path} is not a run's store: it has a view or trigger, {str(more[0])[:40]!r}, a run writes none")
         found = connection.execute("SELECT value FROM meta WHERE key = 'schema'").fetchone()
     except sqlite3.DatabaseError as error:
         raise ValueError(f"{path} is not a run's store, or is damaged ({error})") from None
     if found is None:
         raise ValueError(f"{path} is not a run's store: it says no schema version")
     if str(found[0]) != str(SCHEMA_VERSION):
-        raise ValueError(f"{path} has schema version {found[0]}; this protogoal reads version {SCHEMA_VERSION} only")
+        raise ValueError(
+            f"{path} has schema version {found[0]}; this protogoal reads version {SCHEMA_VERSION} only, "
+            "look at the run with the protogoal that wrote it")
 
 
 def open_to_write(path: Path) -> sqlite3.Connection:
@@ -49,15 +76,23 @@ def open_to_write(path: Path) -> sqlite3.Connection:
 
 
 def only_writer(path: Path) -> IO[str]:
-    """Hold a lock while this process lives. POSIX locks end with it, however it ends, and no fork inherits them."""
-    file = open(path.with_name(path.name + ".lock"), "a")  # noqa: SIM115  (held until the store closes)
+    """Hold a lock while this process lives. Locks end with it, however it ends, and no fork inherits them."""
     try:
-        import fcntl
+        file = open(path.with_name(path.name + ".lock"), "a")  # noqa: SIM115  (held until the store closes)
+    except OSError as error:
+        raise ValueError(f"{path.parent} cannot be written: {error.strerror}") from None
+    try:
+        if sys.platform == "win32":
+            import msvcrt
 
-        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except ImportError:
-        pass  # no such lock on this system
-    except OSError:
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
         file.close()
+        if error.errno not in (errno.EACCES, errno.EAGAIN, errno.EDEADLK):  # a file system without locks: better no run than two
+            raise ValueError(f"{path} cannot be locked ({error.strerror}): its file system has no locks, choose another") from None
         raise ValueError(f"{path} is being written by another process; one run has one writer") from None
     return file

@@ -23,10 +23,10 @@ from protogoal.record import words
 from protogoal.record.measures import Measure
 from protogoal.record.palette import BLUE, GREEN, LARGE_SPACE, LIGHT, RUNS, VERDICT, VERMILLION
 from protogoal.record.queries import Curve
-from protogoal.record.schema import FUNNEL
+from protogoal.record.schema import SEQUENCE
 
-_DASHES: dict[str, Any] = {"declared": ":", "observed": "--", "reachable": "-.", "controllable": "-", "offered": (0, (6, 2)),
-                           "mastered": "-"}
+_DASHES: dict[str, Any] = {"declared": ":", "observed": "--", "undecided": (0, (1, 3)), "controllable": "-.", "plausible": "-",
+                           "offered": (0, (6, 2)), "mastered": "-"}
 _STYLE: Any = {
     "font.size": 9.0, "font.family": "sans-serif", "axes.spines.top": False, "axes.spines.right": False,
     "axes.grid": True, "grid.alpha": 0.25, "legend.frameon": False, "svg.fonttype": "none", "svg.hashsalt": "protogoal",
@@ -59,9 +59,9 @@ def success_figure(curves: list[tuple[str, Curve]], colours: dict[str, str]) -> 
 
 
 def funnel_figure(curve: Curve) -> Figure:
-    """Goals in each stage over time."""
+    """Goals in each stage over time, and by itself what is undecided."""
     figure, axes = _axes(6.4, 3.0)
-    for stage in FUNNEL:
+    for stage in (*SEQUENCE, "undecided"):
         axes.plot(curve["step"], np.where(curve[stage] > 0, curve[stage], np.nan), label=stage, linewidth=1.6,
                   color=LIGHT.stages[stage], linestyle=_DASHES[stage], marker=_marker(curve))
     if float(np.max(curve["declared"], initial=0.0)) >= LARGE_SPACE:
@@ -118,9 +118,9 @@ def maps_figure(kinds: list[tuple[str, Curve]], measure: Measure) -> Figure:
     if image is not None:
         bar = figure.colorbar(image, ax=list(grid.flat), shrink=0.8, pad=0.02)
         if measure.key == "verdict":
-            bar.set_ticks(range(5), labels=[words.VERDICTS[v] for v in range(5)])
+            bar.set_ticks(list(words.VERDICTS), labels=list(words.VERDICTS.values()))
         else:
-            bar.set_label(measure.title)
+            bar.set_label(measure.label)
     return figure
 
 
@@ -187,10 +187,10 @@ def _finish(axes: Axes, legend: bool) -> None:
 
 def _scale(measure: Measure, top: float) -> tuple[ListedColormap | str, Normalize]:
     if measure.key == "verdict":
-        return ListedColormap([LIGHT.line, *(VERDICT[v] for v in range(1, 5))]), Normalize(-0.5, 4.5)
+        return ListedColormap([LIGHT.line, *(VERDICT[v] for v in VERDICT if v)]), Normalize(-0.5, len(VERDICT) - 0.5)
     if measure.logarithmic:
         return "cividis", LogNorm(1.0, max(2.0, top))
-    return "cividis", Normalize(measure.low, measure.high)
+    return "cividis", Normalize(measure.low, measure.high or top)
 
 
 def _plain(text: str) -> str:

@@ -14,23 +14,23 @@ from protogoal.record.queries import Record, named
 from protogoal.record.reader import StoreReader
 from protogoal.record.run_facts import RunFacts
 
-# The distance to the threshold that decides: how far a pruned goal is short, how far a plausible one is above (the
-# nearer of its two tests). Goals without a test have none.
-_MARGIN = """CASE verdict WHEN 1 THEN seek_max - :reachability WHEN 2 THEN seek_mean + avoid_mean - :controllability
-    WHEN 4 THEN min(seek_max - :reachability, seek_mean + avoid_mean - :controllability) END"""
+_CONTROL = "seek_mean + avoid_mean"
 
 SORTS: dict[str, str] = {
     "id": "id",
     "name": "name COLLATE NOCASE",
     "kind": "kind COLLATE NOCASE",
     "count": "count",
-    "success": "CASE WHEN pursuits > 0 THEN success END",
     "pursuits": "pursuits",
+    "success": "success",
+    "chance": "chance",
+    "events": "events",
+    "nats": "nats",
+    "p": "p",
     "seek_max": "seek_max",
-    "seek_mean": "seek_mean",
     "avoid_mean": "avoid_mean",
+    "control": _CONTROL,
     "verdict": "verdict",
-    "margin": _MARGIN,
     "bucket": "CASE WHEN bucket >= 0 THEN bucket END",
     "age": "-observed_step",
 }
@@ -57,17 +57,16 @@ def goal_page(
     offset: int = 0,
     limit: int = 50,
 ) -> tuple[list[Record], int]:
-    """(rows of the page, number of goals that match). A row: the goal's columns, `margin`, `age` and `parents` [(id, name)]."""
+    """(rows of the page, number of goals that match). A row: the goal's columns, `control`, `age` and `parents` [(id, name)]."""
     if sort not in SORTS:
         raise ValueError(f"cannot sort by {sort!r}; allowed are {', '.join(SORTS)}")
     where, parameters = _where(chosen or GoalFilter())
-    parameters |= {"reachability": facts.reachability_threshold, "controllability": facts.controllability_threshold}
     order = f"({SORTS[sort]}) IS NULL, {SORTS[sort]} {'DESC' if descending else 'ASC'}, id"
     (total,) = reader.rows(f"SELECT count(*) FROM goals WHERE {where}", parameters)[0]
     # Ids alone are sorted much more quickly than whole rows.
     sql = f"SELECT id FROM goals WHERE {where} ORDER BY {order} LIMIT :limit OFFSET :offset"
     shown = [row[0] for row in reader.rows(sql, {**parameters, "limit": limit, "offset": max(0, offset)})]
-    page = _rows(reader, shown, parameters)
+    page = _rows(reader, shown)
     for row in page:
         row["members"], row["parents"] = json.loads(row["members"]), json.loads(row["parents"])
         row["age"] = None if row["observed_step"] is None else max(0, facts.step - row["observed_step"])
@@ -78,24 +77,12 @@ def goal_page(
     return page, int(total)
 
 
-def _rows(reader: StoreReader, ids: list[int], parameters: dict[str, Any]) -> list[Record]:
+def _rows(reader: StoreReader, ids: list[int]) -> list[Record]:
     """The goals of these ids, in this order. The ids go in as JSON: there may be more than SQLite takes as parameters."""
     found = reader.records(
-        f"SELECT *, {_MARGIN} AS margin FROM goals WHERE id IN (SELECT value FROM json_each(:ids))",
-        {**parameters, "ids": json.dumps(ids)})
+        f"SELECT *, {_CONTROL} AS control FROM goals WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(ids),))
     by_id = {row["id"]: row for row in found}
     return [by_id[goal] for goal in ids if goal in by_id]  # a goal may go between the two questions, after a resume
-
-
-def margin(row: Record, facts: RunFacts) -> float | None:
-    """The same margin for one goal's record."""
-    control = None if row["avoid_mean"] is None else row["seek_mean"] + row["avoid_mean"] - facts.controllability_threshold
-    reach = None if row["seek_max"] is None else row["seek_max"] - facts.reachability_threshold
-    if row["verdict"] == 1:
-        return reach
-    if row["verdict"] == 2:
-        return control
-    return min(reach, control) if row["verdict"] == 4 and reach is not None and control is not None else None
 
 
 def _where(chosen: GoalFilter) -> tuple[str, dict[str, Any]]:

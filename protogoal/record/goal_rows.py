@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from protogoal.goals.plausibility import Verdict
 from protogoal.record.schema import FUNNEL, STATE
 
 COUNT_FACTOR = 1.25
@@ -22,12 +23,15 @@ VALUE_STEP = 0.05
 Snapshot = dict[str, npt.NDArray[Any]]
 Mask = npt.NDArray[np.bool_]
 
-_VALUES = ("reward_mean", "success", "seek_max", "seek_mean", "avoid_mean")
+_VALUES = ("reward_mean", "success", "chance", "events", "nats", "p", "seek_max", "seek_mean", "avoid_mean")
+_MATERIAL = ("reward_mean", "success", "chance", "nats", "seek_max", "seek_mean", "avoid_mean")
 _SWITCHES = ("verdict", "offered", "mastered")
+# What is not known before there is any of what it rests on: told as unknown, so goals nobody has met cost no row.
+_RESTS_ON = {("reward_mean",): "count", ("success", "chance"): "pursuits", ("events", "nats", "p"): "events"}
 
 
 def as_snapshot(arrays: Mapping[str, Any]) -> Snapshot:
-    """The arrays of a snapshot, checked: every state column present, one dimension, one length G."""
+    """The arrays of a snapshot, checked: every state column present, one dimension, one length G; unknown is NaN."""
     missing = [name for name in STATE if name not in arrays]
     if missing:
         raise ValueError(f"the snapshot lacks {', '.join(missing)}; it needs {', '.join(STATE)}")
@@ -38,7 +42,16 @@ def as_snapshot(arrays: Mapping[str, Any]) -> Snapshot:
     for name, array in snapshot.items():
         if array.ndim != 1 or array.shape != size:
             raise ValueError(f"snapshot[{name!r}] has shape {array.shape}, expected one dimension like count {size}")
+    for names, evidence in _RESTS_ON.items():
+        nothing = ~(snapshot[evidence] > 0)
+        for name in names:
+            snapshot[name][nothing] = np.nan
     return snapshot
+
+
+def observed(snapshot: Snapshot) -> Mask:
+    """Goals that were ever on; a static one was never turned on, so its count is 0. bool[G]"""
+    return np.asarray((snapshot["count"] > 0) | (snapshot["verdict"] == Verdict.STATIC))
 
 
 def untouched(size: int) -> Snapshot:
@@ -73,7 +86,7 @@ def material(new: Snapshot, old: Snapshot) -> Mask:
     """Goals whose change is worth a row of history. bool[G]"""
     count, before = new["count"], old["count"]
     grew = (count != before) & ((count >= COUNT_FACTOR * before) | (count < before))
-    moved = [_differs(new[name], old[name], VALUE_STEP) for name in _VALUES]
+    moved = [_differs(new[name], old[name], VALUE_STEP) for name in _MATERIAL]
     return np.asarray(np.logical_or.reduce([switched(new, old), grew, *moved]))
 
 
@@ -101,17 +114,20 @@ def rows(snapshot: Snapshot, ids: npt.NDArray[np.int64]) -> Iterator[tuple[Any, 
 
 
 def funnel(snapshot: Snapshot) -> dict[str, int]:
-    """How many goals reach each stage: declared → observed → reachable → controllable → offered → mastered.
+    """How many goals reach each stage: declared → observed → controllable → plausible → offered → mastered.
 
-    And `unsampled`: those among the controllable that are kept by optimism alone (never attained in the batch).
+    `undecided` stands by itself: observed, and nothing is known of them yet. What is not reached counts as controllable
+    by our rule; the paper's asks first whether a goal is reached.
     """
-    count, verdict = snapshot["count"], snapshot["verdict"]
+    verdict = snapshot["verdict"]
+    is_in_vain = (verdict == Verdict.UNREACHED) & np.isnan(snapshot["seek_max"])
     stages = (
-        count.size,
-        int((count > 0).sum()),
-        int((verdict >= 2).sum()),
-        int((verdict >= 3).sum()),
+        verdict.size,
+        int(observed(snapshot).sum()),
+        int((verdict == Verdict.UNDECIDED).sum()),
+        int(((verdict == Verdict.PLAUSIBLE) | is_in_vain).sum()),
+        int((verdict == Verdict.PLAUSIBLE).sum()),
         int(snapshot["offered"].sum()),
         int(snapshot["mastered"].sum()),
     )
-    return {**dict(zip(FUNNEL, stages, strict=True)), "unsampled": int((verdict == 3).sum())}
+    return dict(zip(FUNNEL, stages, strict=True))

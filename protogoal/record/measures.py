@@ -27,23 +27,21 @@ class Measure:
     title: str  # in a sentence
     of: Callable[[Curve], Floats]
     show: Callable[[float | None], str]
-    low: float | None = None  # fixed range, or None: that of the data
-    high: float | None = None
+    low: float = 0.0
+    high: float | None = None  # None: the largest of the data, at least 1
     logarithmic: bool = False
 
 
-def _where(value: Floats, known: NDArray[np.bool_]) -> Floats:
-    return np.where(known, value, np.nan)
+def _where(value: Floats, known: NDArray[np.bool_], otherwise: Floats | float = np.nan) -> Floats:
+    return np.where(known, value, otherwise)
 
 
 MEASURES: dict[str, Measure] = {measure.key: measure for measure in (
     Measure("verdict", "verdict", "the evaluator's verdict",
-            lambda g: g["verdict"], lambda v: words.verdict_words(int(v or 0)), 0, 4),
+            lambda g: g["verdict"], lambda v: words.verdict_words(int(v or 0)), 0, 6),
     Measure("count", "count", "how often it was attained",
             lambda g: _where(g["count"], g["count"] > 0), words.whole, logarithmic=True),
-    Measure("success", "success", "success of its last pursuits",
-            lambda g: _where(g["success"], g["pursuits"] > 0), words.percent, 0, 1),
-    Measure("seek", "V_seek", "largest V_seek", lambda g: g["seek_max"], words.decimal, 0, 1),
-    Measure("control", "control", "mean V_seek + V_avoid",
-            lambda g: g["seek_mean"] + g["avoid_mean"], words.decimal, 0, 1),
+    Measure("success", "success", "success of its last pursuits", lambda g: g["success"], words.percent, 0, 1),
+    Measure("control", "control", "what the action before it tells about it, in nats (by the paper's rule: mean V_seek + V_avoid)",
+            lambda g: _where(g["nats"], g["events"] > 0, g["seek_mean"] + g["avoid_mean"]), words.decimal, 0),
 )}

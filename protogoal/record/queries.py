@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from protogoal.goals.table import TASK
 from protogoal.record.reader import StoreReader
 from protogoal.record.schema import FUNNEL, STATE
 
@@ -40,8 +41,8 @@ def success_curve(reader: StoreReader) -> Curve:
 
 
 def funnel_curves(reader: StoreReader) -> Curve:
-    """How many goals were in each stage after each refresh: step, seconds, the stages, and unsampled."""
-    return _curve(reader, f"step, seconds, {', '.join(FUNNEL)}, unsampled", "refreshes ORDER BY step")
+    """How many goals were in each stage after each refresh: step, seconds, and the stages."""
+    return _curve(reader, f"step, seconds, {', '.join(FUNNEL)}", "refreshes ORDER BY step")
 
 
 def metric_names(reader: StoreReader) -> list[str]:
@@ -85,12 +86,14 @@ def goal(reader: StoreReader, goal_id: int) -> Record:
 def named(reader: StoreReader, ids: list[int]) -> list[tuple[int, str]]:
     """(id, name) of each goal, in the given order; the task is −1."""
     names = dict(reader.rows("SELECT id, name FROM goals WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(ids),)))
-    return [(i, "the task" if i < 0 else names.get(i, f"goal {i}")) for i in ids]
+    return [(i, "the task" if i == TASK else names.get(i, f"goal {i}")) for i in ids]
 
 
 def find_goal(reader: StoreReader, text: str) -> int:
     """The id of a goal from what a person typed: its id, its name, or a part of its name that only one goal has."""
     text = text.strip()
+    if text.lower() in ("the task", str(TASK)):
+        raise ValueError("the task is no goal that is judged; protogoal goals DIR says how it fares")
     if re.fullmatch(r"\d{1,18}", text):
         return int(goal(reader, int(text))["id"])
     # The word FLAG and the thing flag are two kinds of goals: letter case counts where it decides.
@@ -120,7 +123,7 @@ def goal_history(reader: StoreReader, goal_id: int) -> Curve:
 
 
 def goal_pursuits(reader: StoreReader, goal_id: int, limit: int = 50) -> list[Record]:
-    """The newest pursuits of a goal, newest first: step at its end, success, length."""
+    """The newest pursuits of a goal (TASK: of the task itself), newest first: step at its end, success, length."""
     return reader.records(
         "SELECT step, success, length FROM pursuits WHERE goal = ? ORDER BY id DESC LIMIT ?", (goal_id, limit))
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from protogoal.record.connection import check_schema, open_to_read
+from protogoal.record.connection import check_schema, is_gone, open_to_read
 
 Parameters = Sequence[Any] | dict[str, Any]
 Answer = TypeVar("Answer")
@@ -66,8 +66,11 @@ class StoreReader:
             raise ValueError(f"{self.path} cannot be read, it may be damaged ({error})") from None
 
     def meta(self) -> dict[str, Any]:
-        """What the run said of itself (preset, seed, thresholds, …), with schema, status, started and updated."""
-        return {key: json.loads(value) for key, value in self.rows("SELECT key, value FROM meta")}
+        """What the run said of itself (preset, seed, …), with schema, status, started and updated."""
+        facts = {key: json.loads(value) for key, value in self.rows("SELECT key, value FROM meta")}
+        if facts.get("status") == "running" and is_gone(facts.get("process")):
+            facts["status"] = "stopped"  # killed before it could say so
+        return facts
 
     def revision(self) -> int:
         """A number that grows with every commit of the writer: cheap to ask, equal means nothing is new."""

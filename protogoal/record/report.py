@@ -23,11 +23,12 @@ import numpy as np
 
 from protogoal.record import figures, queries, report_data, words
 from protogoal.record.measures import MEASURES
+from protogoal.record.palette import VERDICT
 from protogoal.record.queries import Curve
 from protogoal.record.reader import StoreReader
 from protogoal.record.report_files import FigureFiles
 from protogoal.record.run_facts import RunFacts, labels, run_facts
-from protogoal.record.schema import STATE
+from protogoal.record.schema import SEQUENCE, STATE
 
 MOST_METRICS = 18  # drawn; the CSV has all
 
@@ -68,16 +69,19 @@ def _page(runs: list[tuple[str, StoreReader]], files: FigureFiles) -> str:
         _pictures(label, reader, files)
         _goals_csv(label, reader, files)
         told = {"label": label, "goals": report_data.goal_rows(reader, fact), "pictures": report_data.pictures(reader),
-                "thresholds": [fact.reachability_threshold, fact.controllability_threshold]}
+                "columns": [[column, *words.FIGURES[column]] for column in words.figures_of(fact)]}
         total = reader.rows("SELECT count(*) FROM goals")[0][0]
         if total:
             parts.append(_interactive(index, len(told["goals"]), total))
             data.append({"run": index, **told})
+        parts.append(f"<p class=label>{_text(words.task_words(fact))}</p>" if fact.task_tries else "")
         parts.append(_clips(report_data.clips(reader)))
     assets = resources.files("protogoal.record") / "report_assets"
     script = (assets / "report.js").read_text(encoding="utf-8")
     style = (assets / "report.css").read_text(encoding="utf-8")
-    names = {"verdicts": words.VERDICTS, "signs": words.SIGNS, "meanings": words.MEANINGS}
+    names = {"verdicts": words.VERDICTS, "signs": words.SIGNS, "meanings": words.MEANINGS, "decided": words.DECIDED,
+             "colours": {**VERDICT, 0: "var(--line)"},
+             "measures": [[measure.key, measure.label, measure.title] for measure in MEASURES.values()]}
     return _HTML.format(
         title=_text("protogoal: " + ", ".join(label for label, _ in runs)), style=style, script=script, body="\n".join(parts),
         policy=f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src '{_sha(script)}'",
@@ -119,9 +123,10 @@ def _tiles(facts: RunFacts) -> str:
         ("time", words.duration(facts.seconds), "of training")]
     shown = [f"<div class=tile><small>{name}</small><b>{value}</b><small>{below}</small></div>" for name, value, below in tiles]
     if facts.funnel:
-        stages = " <i>→</i> ".join(f'<span title="{_text(words.STAGES[stage])}"><b>{number:,}</b> <small>{stage}</small></span>'
-                                   for stage, number in facts.funnel.items())
-        shown.append(f"<div class='tile wide'><small>goals</small><div>{stages}</div></div>")
+        told = {stage: f'<span title="{_text(words.STAGES[stage])}"><b>{number:,}</b> <small>{stage}</small></span>'
+                for stage, number in facts.funnel.items()}
+        stages = " <i>→</i> ".join(told[stage] for stage in SEQUENCE)
+        shown.append(f"<div class='tile wide'><small>goals</small><div>{stages} <i>|</i> {told['undecided']}</div></div>")
     return f"<div class=tiles>{''.join(shown)}</div>"
 
 
@@ -179,8 +184,8 @@ def _pictures(label: str, reader: StoreReader, files: FigureFiles) -> None:
         else:
             files.keep(f"list-{_file_name(label)}-{_file_name(kind['kind'])}", figures.bars_figure(kind["kind"], goals))
     if placed:
-        for key in ("verdict", "count", "success"):
-            files.keep(f"maps-{_file_name(label)}-{key}", figures.maps_figure(placed, MEASURES[key]))
+        for key, measure in MEASURES.items():
+            files.keep(f"maps-{_file_name(label)}-{key}", figures.maps_figure(placed, measure))
     if rows:
         files.table(f"pictures-{_file_name(label)}", rows)
 

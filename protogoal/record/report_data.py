@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from protogoal.record import queries, words
 from protogoal.record.goal_page import goal_page
+from protogoal.record.measures import MEASURES
+from protogoal.record.panels import panels
 from protogoal.record.queries import Curve
 from protogoal.record.reader import StoreReader
 from protogoal.record.run_facts import RunFacts
@@ -35,11 +37,11 @@ def goal_rows(reader: StoreReader, facts: RunFacts) -> list[dict[str, Any]]:
     for index, row in enumerate(rows):
         history = queries.goal_history(reader, row["id"]) if index < STORIES else None
         told.append({
-            "id": row["id"], "name": row["name"], "kind": row["kind"], "count": row["count"],
-            "success": words.success_of(row), "seek": _rounded(row["seek_max"]), "avoid": _rounded(row["avoid_mean"]),
-            "verdict": row["verdict"], "margin": _rounded(row["margin"]), "bucket": row["bucket"], "age": row["age"],
-            "mastered": row["mastered"], "offered": row["offered"], "parents": [parent for parent, _ in row["parents"]],
-            "why": words.why(row, facts, history), "history": None if history is None else _thinned(history)})
+            "id": row["id"], "name": row["name"], "kind": row["kind"], "verdict": row["verdict"], "bucket": row["bucket"],
+            "age": row["age"], "mastered": row["mastered"], "offered": row["offered"],
+            **{column: _rounded(row[column]) for column in words.figures_of(facts)},
+            "parents": [parent for parent, _ in row["parents"]], "why": words.why(row, history),
+            "history": None if history is None else _panels(history, facts)})
     return told
 
 
@@ -75,7 +77,7 @@ def _kind(moments: list[Curve], keep: NDArray[np.intp]) -> dict[str, Any]:
         "names": [str(last["name"][i]) for i in keep], "ids": _whole(last["id"][keep]),
         "row": _whole(last["row"][keep]), "col": _whole(last["col"][keep]),
         "verdict": [_whole(m["verdict"][keep]) for m in moments], "count": [_whole(m["count"][keep]) for m in moments],
-        "success": [_whole(np.where(m["pursuits"] > 0, 100 * m["success"], np.nan)[keep]) for m in moments]}
+        **{key: [_whole(100 * MEASURES[key].of(m)[keep]) for m in moments] for key in ("success", "control")}}  # hundredths
 
 
 def clips(reader: StoreReader) -> list[dict[str, Any]]:
@@ -93,18 +95,20 @@ def clips(reader: StoreReader) -> list[dict[str, Any]]:
 
 
 def _rounded(number: float | None) -> float | None:
-    return None if number is None else round(number, 3)
+    """Three digits that count: a p may be tiny."""
+    return None if number is None or number != number else number if isinstance(number, int) else float(f"{number:.3g}")
 
 
 def _whole(values: Any) -> list[int | None]:
     return [None if v != v else round(v) for v in np.asarray(values, np.float64).tolist()]
 
 
-def _thinned(history: Curve) -> dict[str, list[float | None]]:
+def _panels(history: Curve, facts: RunFacts) -> dict[str, Any]:
+    """A goal's history for the script: steps, verdicts, and the lines of each panel; at most POINTS moments."""
     size = len(history["step"])
     keep = np.unique(np.linspace(0, size - 1, min(size, POINTS)).round().astype(int)) if size else np.empty(0, int)
-    control = history["seek_mean"] + history["avoid_mean"]
-    success = np.where(history["pursuits"] > 0, history["success"], np.nan)
-    columns = {"step": history["step"], "seek": history["seek_max"], "control": control, "success": success,
-               "verdict": history["verdict"]}
-    return {name: [None if v != v else round(v, 3) for v in column[keep].tolist()] for name, column in columns.items()}
+    drawn = [{"top": panel.top, "share": panel.is_share, "lines": [
+        {"name": line.name, "colour": line.colour, "dash": line.dash.replace("px", ""), "level": line.level,
+         "values": [_rounded(v) for v in line.values[keep].tolist()]} for line in panel.lines]}
+        for panel in panels(history, facts)]
+    return {"step": _whole(history["step"][keep]), "verdict": _whole(history["verdict"][keep]), "panels": drawn}

@@ -39,7 +39,7 @@ class FigureFiles:
         text = io.StringIO(newline="")
         writer = csv.DictWriter(text, list(rows[0]) if rows else [])
         writer.writeheader()
-        writer.writerows(rows)
+        writer.writerows({name: _harmless(cell) for name, cell in row.items()} for row in rows)
         self._files[f"{name}.csv"] = text.getvalue().encode()
 
     def write(self) -> None:
@@ -50,3 +50,8 @@ class FigureFiles:
             temporary = self._folder / f".{name}.{os.getpid()}"
             temporary.write_bytes(content)
             temporary.replace(self._folder / name)
+
+
+def _harmless(cell: Any) -> Any:
+    """A text that a spreadsheet would take for a formula, marked as text: names of goals may come from anywhere."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell

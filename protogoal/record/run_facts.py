@@ -9,12 +9,13 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from protogoal.goals.plausibility import CONTROLLABILITY_THRESHOLD, REACHABILITY_THRESHOLD
+from protogoal.goals.table import TASK
 from protogoal.record.reader import StoreReader
 from protogoal.record.schema import FUNNEL
 
 SILENT_SECONDS = 120.0  # a running run that wrote nothing for so long was probably killed
 SPEED_POINTS = 20  # the speed is that of the last so many points of a curve
+TASK_TRIES = 100
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,9 @@ class RunFacts:
     low: float | None
     high: float | None
     episodes: int
-    reachability_threshold: float
-    controllability_threshold: float
+    task_tries: int  # the last pursuits of the task itself, at most TASK_TRIES
+    task_wins: int  # how many of them met a reward
+    thresholds: tuple[float, float] | None  # of V_seek and of control, where the paper's rule judges; else None
     funnel: dict[str, int] | None  # after the last refresh
 
     @property
@@ -72,6 +74,9 @@ def run_facts(reader: StoreReader, label: str | None = None) -> RunFacts:
     evaluation = reader.rows("SELECT successes, episodes, low, high FROM evaluations ORDER BY step DESC LIMIT 1")
     successes, episodes, low, high = evaluation[0] if evaluation else (0, 0, None, None)
     stages = reader.rows(f"SELECT {', '.join(FUNNEL)} FROM refreshes ORDER BY step DESC LIMIT 1")
+    last = "SELECT success FROM pursuits WHERE goal = ? ORDER BY id DESC LIMIT ?"
+    tries, wins = reader.rows(f"SELECT count(*), sum(success) FROM ({last})", (TASK, TASK_TRIES))[0]
+    thresholds = float(meta.get("reachability_threshold", 0.5)), float(meta.get("controllability_threshold", 0.1))
     seed, total = meta.get("seed"), meta.get("total_steps")
     return RunFacts(
         label=label or reader.path.resolve().parent.name,
@@ -88,8 +93,9 @@ def run_facts(reader: StoreReader, label: str | None = None) -> RunFacts:
         low=low,
         high=high,
         episodes=episodes,
-        reachability_threshold=float(meta.get("reachability_threshold", REACHABILITY_THRESHOLD)),
-        controllability_threshold=float(meta.get("controllability_threshold", CONTROLLABILITY_THRESHOLD)),
+        task_tries=tries,
+        task_wins=wins or 0,
+        thresholds=thresholds if reader.rows("SELECT 1 FROM goals WHERE seek_max IS NOT NULL LIMIT 1") else None,
         funnel=dict(zip(FUNNEL, stages[0], strict=True)) if stages else None,
     )
 

@@ -8,7 +8,7 @@ of a few hundred megabytes at most. Written by record/store.py, read by record/r
 
 from __future__ import annotations
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 # The state of a goal at a refresh: the same columns in `goals` (the latest) and in `goal_history`.
 # NULL = not known (NaN).
@@ -17,15 +17,20 @@ STATE: dict[str, str] = {
     "reward_mean": "REAL",  # R(g)
     "pursuits": "INTEGER NOT NULL DEFAULT 0",
     "success": "REAL",  # S(g) over the last pursuits
-    "seek_max": "REAL",  # max_s V_seek
+    "chance": "REAL",  # success of such a pursuit by chance
+    "events": "REAL",  # trials on which it turned on
+    "nats": "REAL",  # what the action tells about it
+    "p": "REAL",  # of its trials, if actions did not matter
+    "seek_max": "REAL",  # max_s V_seek; this and the next two by the paper's rule only
     "seek_mean": "REAL",  # mean_s V_seek = h(g)
     "avoid_mean": "REAL",  # mean_s V_avoid
-    "verdict": "INTEGER NOT NULL DEFAULT 0",  # goals/plausibility.py: 0 unobserved … 4 plausible
+    "verdict": "INTEGER NOT NULL DEFAULT 0",  # goals/plausibility.py: 0 unobserved … 6 plausible
     "bucket": "INTEGER NOT NULL DEFAULT -1",  # timescale bucket, −1 where the goal has none
     "offered": "INTEGER NOT NULL DEFAULT 0",
     "mastered": "INTEGER NOT NULL DEFAULT 0",
 }
-FUNNEL = ("declared", "observed", "reachable", "controllable", "offered", "mastered")
+FUNNEL = ("declared", "observed", "undecided", "controllable", "plausible", "offered", "mastered")
+SEQUENCE = tuple(stage for stage in FUNNEL if stage != "undecided")  # each a step on the way; undecided stands by itself
 
 _state = ", ".join(f"{name} {kind}" for name, kind in STATE.items())
 _funnel = ", ".join(f"{name} INTEGER NOT NULL" for name in FUNNEL)
@@ -49,7 +54,7 @@ CREATE TABLE goal_history (
     goal INTEGER NOT NULL, step INTEGER NOT NULL, {_state},
     PRIMARY KEY (goal, step)) WITHOUT ROWID;
 CREATE TABLE refreshes (
-    step INTEGER PRIMARY KEY, seconds REAL NOT NULL, took REAL, {_funnel}, unsampled INTEGER NOT NULL);
+    step INTEGER PRIMARY KEY, seconds REAL NOT NULL, took REAL, {_funnel});
 CREATE TABLE pursuits (
     id INTEGER PRIMARY KEY AUTOINCREMENT, step INTEGER NOT NULL, goal INTEGER NOT NULL,
     success INTEGER NOT NULL, length INTEGER NOT NULL);
@@ -67,7 +72,7 @@ _COLUMNS = {
     "evaluations": "step, seconds, episodes, successes, mean_return, low, high",
     "goals": "id, name, kind, row, col, members, parents, created_step, observed_step, updated_step",
     "goal_history": f"goal, step, {', '.join(STATE)}",
-    "refreshes": f"step, seconds, took, {', '.join(FUNNEL)}, unsampled",
+    "refreshes": f"step, seconds, took, {', '.join(FUNNEL)}",
     "pursuits": "step, goal, success, length",
     "clips": "step, kind, goal, success, bytes, gif",
     "events": "step, seconds, text",

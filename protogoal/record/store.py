@@ -8,8 +8,10 @@ again. Called by the loops in run/ and tabular/; read back by record/reader.py.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+import os
 import sqlite3
 import threading
 import time
@@ -32,7 +34,7 @@ from protogoal.record.bounds import (
     QUEUE_ROWS,
     Bounds,
 )
-from protogoal.record.connection import check_schema, only_writer, open_to_write
+from protogoal.record.connection import check_schema, only_writer, open_to_write, this_process
 from protogoal.record.interval import wilson_interval
 from protogoal.record.reader import StoreReader
 from protogoal.record.schema import SCHEMA_VERSION, STATE, TABLES, WRITE
@@ -40,6 +42,8 @@ from protogoal.record.schema import SCHEMA_VERSION, STATE, TABLES, WRITE
 __all__ = ["GoalName", "Store", "StoreReader"]
 
 COMMIT_SECONDS = 1.0
+SMALL_SPACE = 20_000  # of a larger one only the goals that were observed have rows, ...
+NAMES_PER_REFRESH = 2_000  # ... and not all at once
 
 # name, kind, cell (row, col) or None, member bits, parents (the two goals of an AND).
 # An AND-goal with an empty name gets "<name of a member> AND <name of a member>".
@@ -58,6 +62,7 @@ class Store:
         self._queue: list[tuple[str, list[Row]]] = []
         self._pursuits: list[Row] = []
         self._refused_before = False
+        self._forgotten = self._forgotten_at = 0  # rows, and the step by then
         self._last_commit = time.monotonic()
         self._progress: tuple[int, float] | None = None
         self._refreshes = 0
@@ -72,18 +77,27 @@ class Store:
 
     @classmethod
     def create(cls, path: str | Path, meta: Mapping[str, Any] | None = None) -> Store:
-        """A new file; it must not exist yet. `meta`: JSON values that describe the run (preset, thresholds, …)."""
+        """A new file; it must not exist yet. `meta`: JSON values that describe the run (preset, seed, …)."""
         path = Path(path)
         if path.exists():
             raise ValueError(f"{path} exists already; a run's store is created once (Store.open appends to it)")
-        lock_file = only_writer(path)
-        connection = open_to_write(path)
-        facts = {"status": "running", **(meta or {}), "schema": SCHEMA_VERSION, "revision": 0, "started": time.time()}
-        connection.executescript(f"BEGIN; {TABLES}")
+        facts = {"status": "running", **(meta or {}), "schema": SCHEMA_VERSION, "revision": 0, "started": time.time(),
+                 "process": this_process()}
         rows = [(key, json.dumps(value, allow_nan=False)) for key, value in facts.items()]
-        connection.executemany(WRITE["meta"], rows)
-        connection.execute("COMMIT")
-        return cls(path, connection, lock_file)
+        lock_file = only_writer(path)
+        temporary = path.with_name(f".{path.name}.{os.getpid()}")  # there whole or not at all
+        try:
+            temporary.unlink(missing_ok=True)
+            with contextlib.closing(sqlite3.connect(temporary, isolation_level=None)) as making:
+                making.executescript(f"BEGIN; {TABLES}")
+                making.executemany(WRITE["meta"], rows)
+                making.execute("COMMIT")
+            temporary.replace(path)
+            return cls(path, open_to_write(path), lock_file)
+        except (sqlite3.Error, OSError) as error:
+            temporary.unlink(missing_ok=True)
+            lock_file.close()
+            raise ValueError(f"cannot create {path}: {error}") from None
 
     @classmethod
     def open(cls, path: str | Path) -> Store:
@@ -91,11 +105,25 @@ class Store:
         path = Path(path)
         StoreReader(path).close()  # one clear line where it is no store
         lock_file = only_writer(path)
-        connection = open_to_write(path)
-        check_schema(connection, path)
-        store = cls(path, connection, lock_file)
+        try:
+            connection = open_to_write(path)
+            check_schema(connection, path)
+            store = cls(path, connection, lock_file)
+        except (sqlite3.Error, ValueError, TypeError, OverflowError) as error:
+            lock_file.close()
+            raise ValueError(f"{path} cannot be written, or is damaged ({error}); a run whose record is moved away begins a new "
+                             "one when it is resumed") from None
         store.set_meta("status", "running")
+        store.set_meta("process", this_process())
         return store
+
+    @staticmethod
+    def revision_of(path: Path) -> int:
+        """The revision of a record; 0 where there is none."""
+        if not path.exists():
+            return 0
+        with StoreReader(path) as reader:
+            return reader.revision()
 
     def close(self, status: str = "finished") -> None:
         """Commit everything, the last state of every goal included. `status`: what readers say of the run then."""
@@ -119,7 +147,7 @@ class Store:
         """A fact of the run as a whole, any JSON value."""
         self._add("meta", [(key, json.dumps(value, allow_nan=False))])
 
-    def progress(self, step: int) -> None:
+    def progress(self, step: int, facts: Mapping[str, Any] | None = None) -> None:
         """How far the run is: what a page shows between two points of the curves."""
         with self._lock:
             self._progress = (int(step), self._seconds())
@@ -128,7 +156,7 @@ class Store:
     def metrics(self, step: int, values: Mapping[str, float]) -> None:
         """A point of each named curve. NaN is kept as unknown."""
         now = self._seconds()
-        self._add("metrics", [(name, int(step), now, float(value)) for name, value in values.items()])
+        self._add("metrics", [(_text(name), int(step), now, float(value)) for name, value in values.items()])
 
     def evaluation(self, step: int, episodes: int, successes: int, mean_return: float) -> None:
         """The evaluator played `episodes` for the task; stored with the 95 % Wilson interval."""
@@ -138,7 +166,7 @@ class Store:
 
     def event(self, step: int, text: str) -> None:
         """Something worth a line: a checkpoint, a resume, the first win."""
-        self._add("events", [(int(step), self._seconds(), str(text))])
+        self._add("events", [(int(step), self._seconds(), _text(text))])
 
     def pursuits(self, step: int, ids: npt.ArrayLike, success: npt.ArrayLike, lengths: npt.ArrayLike) -> None:
         """Pursuits that have ended by `step`: goal id, attained or not, length in steps; each [n]."""
@@ -175,7 +203,7 @@ class Store:
         step, size = int(step), state["count"].size
         with self._lock:
             latest, history = goal_rows.grown(self._latest, size), goal_rows.grown(self._history, size)
-            self._describe(step, state["count"] > 0, names)
+            self._describe(step, goal_rows.observed(state), state["verdict"], names)
             waiting = goal_rows.changed(state, latest)
             ids = goal_rows.most_urgent(state, latest, waiting, GOAL_ROWS_PER_REFRESH, self._refreshes)
             self._queue_state(step, state, ids)
@@ -191,19 +219,42 @@ class Store:
             self._refreshes += 1
             self._commit_sometimes()
 
-    def flush(self) -> None:
-        """Commit what is queued. A disk that refuses is told in one warning, and tried again at the next call."""
+    def sync(self) -> int:
+        """Commit what is queued and have it on disk, whatever happens to the power; returns the revision that this makes.
+
+        A ValueError where the disk refuses: then nothing may be saved that goes on from here.
+        """
+        with self._lock:
+            self._connection.execute("PRAGMA synchronous = FULL")
+            try:
+                if not self.flush(always=True):
+                    raise ValueError(f"{self.path} cannot be written")
+                found = self._connection.execute("SELECT value FROM meta WHERE key = 'revision'").fetchone()
+                return int(found[0])
+            except sqlite3.Error as error:
+                raise ValueError(f"{self.path} cannot be written ({error})") from None
+            finally:
+                self._connection.execute("PRAGMA synchronous = NORMAL")
+
+    def flush(self, always: bool = False) -> bool:
+        """Commit what is queued (`always`: though it be nothing); True where that is done.
+
+        A disk that refuses is told in one warning, and tried again at the next call.
+        """
         with self._lock:
             self._last_commit = time.monotonic()
             queue = [*self._queue, ("pursuits", self._pursuits)]
+            if self._forgotten:
+                words = f"{self._forgotten:,} rows of the record were forgotten while the disk refused them"
+                queue.append(("events", [(self._forgotten_at, self._seconds(), words)]))
             written: Counter[str] = Counter()
             for table, rows in queue:
                 written[table] += len(rows)
             if self._progress is not None:
                 queue.append(("meta", [("progress", json.dumps(self._progress))]))
                 written["meta"] += 1
-            if not written.total():
-                return
+            if not written.total() and not always:
+                return True
             points = Counter(row[0] for table, rows in queue if table == "metrics" for row in rows)
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
@@ -217,9 +268,11 @@ class Store:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 self._refused(error)
-                return
+                return False
             self._refused_before = False
             self._queue, self._pursuits, self._progress = [], [], None
+            self._forgotten = 0
+            return True
 
     def truncate_after(self, step: int) -> None:
         """Forget everything later than `step`: a run resumed from a checkpoint at `step` lives it again."""
@@ -240,10 +293,15 @@ class Store:
         ]
         with self._lock:
             self.flush()
-            self._connection.execute("BEGIN IMMEDIATE")
-            for statement in statements:
-                self._connection.execute(statement, {"step": int(step)})
-            self._connection.execute("COMMIT")
+            try:
+                self._connection.execute("BEGIN IMMEDIATE")
+                for statement in statements:
+                    self._connection.execute(statement, {"step": int(step)})
+                self._connection.execute("COMMIT")
+            except sqlite3.Error as error:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise ValueError(f"{self.path} cannot be written, or is damaged ({error})") from None
             self._newest = None
             self._load_state()
 
@@ -266,25 +324,35 @@ class Store:
         self._refused_before = True
         spare = sum(len(rows) for _, rows in self._queue) - QUEUE_ROWS
         while spare > 0 and len(self._queue) > 1:
-            spare -= len(self._queue.pop(0)[1])
+            forgotten = len(self._queue.pop(0)[1])
+            spare -= forgotten
+            self._forgotten, self._forgotten_at = self._forgotten + forgotten, self._progress[0] if self._progress else 0
             # Rows of goals may have been among them: all goals are told anew at the next refresh.
             self._latest, self._observed = goal_rows.untouched(0), np.zeros(0, np.bool_)
 
-    def _describe(self, step: int, observed: goal_rows.Mask, names: Callable[[int], GoalName]) -> None:
+    def _describe(
+        self, step: int, observed: goal_rows.Mask, verdict: npt.NDArray[np.int64], names: Callable[[int], GoalName]
+    ) -> None:
         """Queue name, kind, place and parents of goals that are new, or observed for the first time."""
-        is_new = np.arange(observed.size) >= self._observed.size
         before = np.zeros(observed.size, np.bool_)
         before[: self._observed.size] = self._observed[: observed.size]
+        untold = observed & ~before
+        if observed.size <= SMALL_SPACE:
+            untold |= np.arange(observed.size) >= self._observed.size
+        ids = np.flatnonzero(untold)
+        if observed.size > SMALL_SPACE and ids.size > NAMES_PER_REFRESH:  # those that may be offered first; the others in time
+            ids = ids[np.argsort(-verdict[ids], kind="stable")[:NAMES_PER_REFRESH]]
         rows: list[Row] = []
-        for goal in np.flatnonzero(is_new | (observed & ~before)).tolist():
+        for goal in ids.tolist():
             name, kind, cell, members, parents = names(goal)
             bits = [int(bit) for bit in members]
-            name = str(name or " AND ".join(str(names(bit)[0]) for bit in bits))[:NAME_CHARACTERS]
+            name = _text(name or " AND ".join(str(names(bit)[0]) for bit in bits))[:NAME_CHARACTERS]
             row, col = (None, None) if cell is None else (int(cell[0]), int(cell[1]))
             origin = (json.dumps(bits), json.dumps([int(parent) for parent in parents]))
-            rows.append((goal, name, str(kind), row, col, *origin, step, step if observed[goal] else None, step))
+            rows.append((goal, name, _text(kind), row, col, *origin, step, step if observed[goal] else None, step))
         self._queue.append(("goals", rows))
-        self._observed = observed | before
+        before[ids] |= observed[ids]
+        self._observed = before
 
     def _queue_state(self, step: int, state: goal_rows.Snapshot, ids: npt.NDArray[np.int64]) -> None:
         pairs = zip(ids.tolist(), goal_rows.rows(state, ids), strict=True)
@@ -296,10 +364,15 @@ class Store:
         stored = self._connection.execute(f"SELECT id, {columns} FROM goals ORDER BY id").fetchall()
         size = stored[-1][0] + 1 if stored else 0
         self._latest = _filled(size, stored)
-        self._observed = self._latest["count"] > 0
+        self._observed = goal_rows.observed(self._latest)
         last = self._connection.execute(f"SELECT goal, {columns}, max(step) FROM goal_history GROUP BY goal")
         self._history = _filled(size, [row[:-1] for row in last if row[0] < size])
         self._bounds = Bounds(self._connection)
+
+
+def _text(value: Any) -> str:
+    """As UTF-8 can hold it: a name may have half a character in it."""
+    return str(value).encode("utf-8", "replace").decode()
 
 
 def _ints(values: npt.ArrayLike) -> list[int]:

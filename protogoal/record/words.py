@@ -1,39 +1,56 @@
 """The words in which goals are spoken of: the same on the page, in the report and in the terminal.
 
-Verdicts have a word and a sign (never a colour alone); one goal's fate is a handful of sentences (`why`). Called by
-record/goals_table.py, record/report.py and record/inspector/.
+Verdicts have a word and a sign (never a colour alone), and figures that decided them (`DECIDED`); one goal's fate is a
+handful of sentences (`why`). Called by record/goals_table.py, record/report.py and record/inspector/.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
-from protogoal.goals.plausibility import Verdict, reason
+from protogoal.goals.plausibility import WORDS, Verdict, reason
 from protogoal.record.queries import Curve, Record
 from protogoal.record.run_facts import RunFacts
+from protogoal.record.schema import SEQUENCE
 
-VERDICTS: dict[int, str] = {
-    Verdict.UNOBSERVED: "unobserved",
-    Verdict.UNREACHABLE: "not reachable",
-    Verdict.UNCONTROLLABLE: "not controllable",
-    Verdict.UNSAMPLED: "unsampled",
-    Verdict.PLAUSIBLE: "plausible",
-}
-SIGNS: dict[int, str] = {0: "○", 1: "✕", 2: "≈", 3: "?", 4: "✓"}
+VERDICTS: dict[int, str] = {int(verdict): word for verdict, word in WORDS.items()}
+SIGNS: dict[int, str] = {0: "○", 1: "▪", 2: "≈", 3: "∼", 4: "✕", 5: "?", 6: "✓"}
 MEANINGS: dict[int, str] = {
-    0: "never seen",
-    1: "seen, but no visited state promises to reach it",
-    2: "it happens as often whether one seeks it or avoids it",
-    3: "seen before, but not or too rarely in the last batch; kept by optimism",
-    4: "seen, reachable and controllable",
+    0: "never on",
+    1: "on, but no transition ever turned it on",
+    2: "what is done before it does not matter to it",
+    3: "too rare to tell, and what is done does not matter to its kind",
+    4: "pursuits of it do no better than chance; tried again now and then",
+    5: "too rare so far to tell whether actions matter to it; a few of these are on offer",
+    6: "actions matter to it, and pursuits do not fail",
 }
 STAGES: dict[str, str] = {
     "declared": "all goals: every bit of the space, and every AND made so far",
-    "observed": "attained at least once",
-    "reachable": "observed, and some state promises to reach it",
-    "controllable": "reachable, and seeking it differs from avoiding it",
-    "offered": "drawn into the set that actors choose from now",
+    "observed": "on at least once",
+    "undecided": "observed, but too rarely to tell whether actions matter to it",
+    "controllable": "plausible, or not reached in practice",
+    "plausible": "actions matter to it, and pursuits do not fail",
+    "offered": "drawn into the set that actors choose from now: plausible goals, and a few that are undecided or not reached",
     "mastered": "succeeds in most of its last pursuits",
+}
+# column → heading, explanation; in this order in every table of goals
+FIGURES: dict[str, tuple[str, str]] = {
+    "count": ("count", "how often it was attained, N(g)"),
+    "pursuits": ("pursuits", "how often it was pursued"),
+    "success": ("success", "share of its last pursuits that succeeded, S(g)"),
+    "chance": ("chance", "share of such pursuits that would succeed by chance"),
+    "events": ("trials", "exploratory actions after which it turned on"),
+    "nats": ("nats", "what the action before it tells about it"),
+    "p": ("p", "how likely such trials are if actions do not matter to it"),
+    "seek_max": ("V_seek", "largest value of seeking it"),
+    "avoid_mean": ("V_avoid", "mean value of avoiding it"),
+    "control": ("control", "mean value of seeking it and of avoiding it together"),
+}
+BY_TRIALS, BY_VALUES = ("chance", "events", "nats", "p"), ("seek_max", "avoid_mean", "control")
+DECIDED: dict[int, tuple[str, ...]] = {
+    0: (), 1: ("count",), 2: ("events", "nats", "p", "control"), 3: ("events",), 4: ("pursuits", "success", "chance", "seek_max"),
+    5: ("events", "p"), 6: ("events", "nats", "p", "seek_max", "control"),
 }
 STATUS: dict[str, str] = {"running": "running", "silent": "silent", "finished": "finished", "stopped": "stopped"}
 NOTHING = "–"
@@ -49,11 +66,14 @@ def decimal(number: float | None) -> str:
     return NOTHING if number is None or math.isnan(number) else f"{round(number, 2) + 0.0:.2f}".replace("-", "−")
 
 
-def signed(number: float | None) -> str:
-    """+0.12 or −0.05, with a third digit where the number is small, or –."""
-    if number is None or math.isnan(number):
+def probability(p: float | None) -> str:
+    """0.62, 0.0043, 3e−8, < 1e−99, or –."""
+    if p is None or math.isnan(p):
         return NOTHING
-    return f"{number:+.{2 if abs(number) >= 0.05 else 3}f}".replace("-", "−")
+    if p >= 0.001:
+        return f"{p:.2g}"
+    digits, _, exponent = f"{p:.0e}".partition("e")
+    return f"{digits}e−{abs(int(exponent))}" if p > 1e-99 else "< 1e−99"
 
 
 def percent(share: float | None) -> str:
@@ -104,25 +124,44 @@ def verdict_words(verdict: int) -> str:
     return f"{SIGNS[verdict]} {VERDICTS[verdict]}"
 
 
-def success_of(goal: Record) -> float | None:
-    """S(g), known only of a goal that was pursued."""
-    return goal["success"] if goal["pursuits"] else None
-
-
 def bucket_words(bucket: int) -> str:
     return NOTHING if bucket < 0 else str(bucket)
 
 
-def why(goal: Record, facts: RunFacts, history: Curve | None = None) -> list[str]:
+_SHOWN: dict[str, Callable[[float | None], str]] = {"success": percent, "chance": percent, "p": probability} | dict.fromkeys(
+    ("nats", *BY_VALUES), decimal)
+
+
+def figure(goal: Record, column: str) -> str:
+    """A goal's number as every table shows it."""
+    return _SHOWN.get(column, whole)(goal[column])
+
+
+def figures_of(facts: RunFacts) -> list[str]:
+    """The columns of FIGURES that a run has: those of the rule that judges its goals."""
+    return [column for column in FIGURES if column not in (BY_TRIALS if facts.thresholds else BY_VALUES)]
+
+
+def stages_words(funnel: dict[str, int]) -> str:
+    """declared 693 → … → mastered 12; undecided 40."""
+    way = " → ".join(f"{stage} {funnel[stage]:,}" for stage in SEQUENCE)
+    return f"{way}; undecided {funnel['undecided']:,}"
+
+
+def task_words(facts: RunFacts) -> str:
+    """What became of the times when the task itself was chosen, or nothing."""
+    if not facts.task_tries:
+        return ""
+    tries = f"of its last {facts.task_tries:,} tries" if facts.task_tries > 1 else "of its one try"
+    return f"The task itself was pursued too: {facts.task_wins:,} {tries} met a reward."
+
+
+def why(goal: Record, history: Curve | None = None) -> list[str]:
     """Why a goal was kept or pruned, and what became of it: sentences, the verdict first.
 
     `goal` is a record of queries.goal; with its `history` the turns of its fate are told too.
     """
-    known = {name: math.nan if goal[name] is None else goal[name] for name in ("seek_max", "seek_mean", "avoid_mean")}
-    sentence = reason(goal["verdict"], **known, count=goal["count"],
-                      reachability_threshold=facts.reachability_threshold,
-                      controllability_threshold=facts.controllability_threshold)
-    told = [sentence[0].upper() + sentence[1:]]
+    told = [_verdict_sentence(goal)]
     if goal["parents"]:
         parts = " AND ".join(f"“{name}” ({parent})" for parent, name in goal["parents"])
         told.append(f"Made at step {goal['created_step']:,} of two mastered goals: {parts}.")
@@ -130,14 +169,13 @@ def why(goal: Record, facts: RunFacts, history: Curve | None = None) -> list[str
         told.append(f"First observed by step {goal['observed_step']:,}.")
     if goal["pursuits"]:
         rate = percent(goal["success"])
-        end = "so it is mastered" if goal["mastered"] else "so it is not mastered"
-        told.append(f"Pursued {times(goal['pursuits'])}; {rate} of its last pursuits succeeded, {end}.")
+        end = "it is mastered" if goal["mastered"] else "it is not mastered yet"
+        told.append(f"Pursued {times(goal['pursuits'])}; {rate} of its last pursuits succeeded: {end}.")
     elif goal["verdict"]:
         told.append("Not pursued yet.")
     if goal["offered"]:
-        nevertheless = "" if goal["verdict"] >= Verdict.UNSAMPLED else ", since pruning is off"
-        told.append(f"On offer now{nevertheless}, in timescale bucket {goal['bucket']} (0 is the slowest).")
-    elif goal["verdict"] >= Verdict.UNSAMPLED:
+        told.append(f"On offer now, in timescale bucket {goal['bucket']} (0 is the slowest).")
+    elif goal["verdict"] >= Verdict.UNREACHED:
         told.append("Not on offer now: it was not drawn at the last refresh.")
     turns = verdict_turns(history) if history is not None else []
     if len(turns) > 1:
@@ -146,6 +184,18 @@ def why(goal: Record, facts: RunFacts, history: Curve | None = None) -> list[str
         many = "" if len(turns) <= 6 else f" {len(turns) - 1} changes, the first and the last of them:"
         told.append(f"Its verdicts so far:{many} {path}.")
     return told
+
+
+def _verdict_sentence(goal: Record) -> str:
+    """The verdict and the figures that decided it. An AND-goal has no trials of its own: its bits decide."""
+    verdict = Verdict(goal["verdict"])
+    if goal["parents"] and goal["seek_max"] is None and verdict not in (Verdict.UNOBSERVED, Verdict.UNREACHED):
+        whose = "all of its bits are" if verdict == Verdict.PLAUSIBLE else "one of its bits is"
+        return f"{WORDS[verdict].capitalize()}, as {whose}."
+    names = ("events", "nats", "p", "success", "chance", "seek_max", "seek_mean", "avoid_mean")
+    known = {name: goal[name] for name in names if goal[name] is not None}
+    sentence = reason(verdict, **known, count=goal["count"], pursuits=goal["pursuits"])
+    return sentence[0].upper() + sentence[1:]
 
 
 def verdict_turns(history: Curve) -> list[tuple[int, int]]:

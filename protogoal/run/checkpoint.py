@@ -1,17 +1,19 @@
 """Checkpoints: the whole state of a run as arrays and JSON, from which it goes on as if it had never stopped.
 
 checkpoints/000000120000/ holds state.json (numbers, strings, lists, and the places of the arrays), arrays.npz (plain
-arrays, never objects) and manifest.json (format, checksums). It is written under a temporary name and renamed, so it is
-there whole or not at all; the last two are kept. What is damaged all the same (a checksum differs) is passed over with
-a warning for the one before; one of another run or version is refused. Nothing in a checkpoint can execute code: no
-pickle, `allow_pickle` is off.
+arrays, never objects) and manifest.json (format, checksums, the revision of the record that it goes on from). It is written
+under a temporary name and renamed, so it is there whole or not at all; the last two are kept. What is damaged all the same (a
+checksum differs), or goes on from more than the record holds, is passed over with a warning for the one before; one of another
+run or version is refused. Nothing in a checkpoint can execute code: no pickle, `allow_pickle` is off.
 """
 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
+import re
 import shutil
 import warnings
 import zipfile
@@ -22,7 +24,11 @@ from typing import Any
 
 import numpy as np
 
-FORMAT = 1
+from protogoal.goals.stored import stored_number
+from protogoal.run.checksums import KEY, Changed, seal, unseal
+from protogoal.run.files import write_whole
+
+FORMAT = 2  # 1 had no checksum of the manifest, and no revision
 KEPT = 2
 ARRAY = "$array"  # {"$array": "replay/actions"} stands in state.json where an array belongs
 
@@ -31,28 +37,33 @@ class Mismatch(ValueError):
     """A whole checkpoint, but of another run or another version of this package."""
 
 
-def save(folder: Path, step: int, state: Mapping[str, Any], about: Mapping[str, str] | None = None) -> Path:
+def save(
+    folder: Path, step: int, state: Mapping[str, Any], about: Mapping[str, str] | None = None, revision: int = 0
+) -> Path:
     """Write the state of a run at `step`; nested mappings of arrays and JSON-able values.
 
-    `about` says which run this is (its preset and so on); `load_latest` refuses a checkpoint that says otherwise.
+    `about` says which run this is (its preset and so on); `load_latest` refuses a checkpoint that says otherwise. `revision` is
+    that of the record as it was then.
     """
     arrays: dict[str, np.ndarray] = {}
     tree = _split(state, "", arrays)
     target = folder / f"{step:012d}"
     temporary = folder / f".writing-{step:012d}-{os.getpid()}"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for stale in folder.glob(".writing-*"):
-            shutil.rmtree(stale, ignore_errors=True)
+        folder.mkdir(exist_ok=True)
+        for stale in folder.iterdir():
+            if re.fullmatch(r"\.writing-\d{12,}-\d+", stale.name):
+                shutil.rmtree(stale, ignore_errors=True)
         temporary.mkdir()
         with _create(temporary / "arrays.npz") as file:
             _write_arrays(file, arrays)
         with _create(temporary / "state.json") as file:
             file.write(json.dumps(tree).encode())
         checksums = {name: _checksum(temporary / name) for name in ("arrays.npz", "state.json")}
-        manifest = {"format": FORMAT, "version": _version(), "about": dict(about or {}), "step": step, "checksums": checksums}
+        manifest = {"format": FORMAT, "version": _version(), "about": dict(about or {}), "step": step, "revision": revision,
+                    "checksums": checksums}
         with _create(temporary / "manifest.json") as file:
-            file.write(json.dumps(manifest).encode())
+            file.write(seal(manifest).encode())
         shutil.rmtree(target, ignore_errors=True)
         temporary.rename(target)
         _sync(folder)
@@ -66,43 +77,97 @@ def save(folder: Path, step: int, state: Mapping[str, Any], about: Mapping[str, 
 
 def save_weights(path: Path, weights: Mapping[str, np.ndarray]) -> None:
     """The weights alone, as safetensors, for whoever wants to read them with something else."""
-    from safetensors.numpy import save_file
+    from safetensors.numpy import save as encode
 
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    if wrong := [name for name, array in weights.items() if np.asarray(array).dtype.kind not in "fiub"]:
+        raise ValueError(f"the weights {wrong[0]} are no numbers that can be learned")
+    data = encode({name: np.asarray(array, order="C") for name, array in weights.items()})
     try:
-        save_file({name: np.asarray(array, order="C") for name, array in weights.items()}, temporary)
-        temporary.replace(path)
+        if not path.exists() or path.read_bytes() != data:
+            write_whole(path, data)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise ValueError(f"cannot write {path}: {error.strerror}") from None
 
 
-def load_latest(folder: Path, about: Mapping[str, str] | None = None) -> tuple[int, dict[str, Any]] | None:
+def write_file(path: Path, about: Mapping[str, Any], state: Mapping[str, Any]) -> None:
+    """A state as one file, an .npz with two texts in it: about.json and state.json."""
+    arrays: dict[str, np.ndarray] = {}
+    tree = _split(state, "", arrays)
+    buffer = io.BytesIO()
+    _write_arrays(buffer, arrays)
+    with zipfile.ZipFile(buffer, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("about.json", json.dumps(about))
+        archive.writestr("state.json", json.dumps(tree))
+    try:
+        write_whole(path, buffer.getvalue())
+    except OSError as error:
+        raise ValueError(f"cannot write {path}: {error.strerror}") from None
+
+
+def read_file(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What `write_file` wrote, as (about, state); a ValueError in one line where it is something else."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            about, tree = (json.loads(archive.read(name)) for name in ("about.json", "state.json"))
+        with np.load(path, allow_pickle=False) as arrays:
+            return about, _join(tree, arrays)
+    except (OSError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path} is no saved agent, or is damaged ({type(error).__name__})") from None
+
+
+def load_latest(
+    folder: Path, about: Mapping[str, str] | None = None, revision: int | None = None
+) -> tuple[int, dict[str, Any]] | None:
     """The newest checkpoint that is whole, as (step, state); None where there is none.
 
-    A ValueError where none of those that are there can be read, or where one belongs to another run or version: a run
-    must not begin again in silence.
+    `revision`: that of the record; a checkpoint that goes on from a later one is taken only where no other is left. A
+    ValueError where none of those that are there can be read, or where one belongs to another run or version: a run must
+    not begin again in silence.
     """
-    found = _all(folder)
-    for path in reversed(found):
+    ahead = None
+    trouble = ""
+    for path in reversed(_all(folder)):
         try:
-            return load(path, about)
+            found = load(path, about)
+            if revision is None or recorded(folder, found[0]) <= revision:
+                return found
+            trouble = f"the record has lost its end: checkpoint {path} goes on from what is no longer in it"
+            ahead = ahead or found
         except Mismatch:
             raise
         except ValueError as error:
-            if path == found[0]:
-                raise ValueError(f"{error}; no other is left (to start again, remove {folder})") from None
-            warnings.warn(f"{error}; trying the one before", stacklevel=2)
-    return None
+            trouble = str(error)
+        if path == _all(folder)[0]:
+            break
+        warnings.warn(f"{trouble}; trying the one before", stacklevel=2)
+    if ahead is not None:
+        warnings.warn(f"{trouble}; no other is left, so what it lost stays lost", stacklevel=2)
+    elif trouble:
+        raise ValueError(f"{trouble}; no other is left (to start again, remove {folder})")
+    return ahead
+
+
+def recorded(folder: Path, step: int) -> int:
+    """The revision of the record that the checkpoint of that step goes on from."""
+    return stored_number(unseal((folder / f"{step:012d}" / "manifest.json").read_bytes()).get("revision", 0), "revision")
+
+
+def forget_after(folder: Path, step: int) -> None:
+    """Removes checkpoints later than `step`: they were passed over, and the run lives those steps again."""
+    for path in _all(folder):
+        if int(path.name) > step:
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def load(path: Path, about: Mapping[str, str] | None = None) -> tuple[int, dict[str, Any]]:
     """One checkpoint as (step, state); a ValueError in one line where it is damaged or of another format."""
     try:
-        manifest = json.loads((path / "manifest.json").read_bytes())
-        if manifest["format"] != FORMAT:
+        manifest = unseal((path / "manifest.json").read_bytes())
+        if manifest["format"] not in (1, FORMAT):
             raise Mismatch(f"checkpoint {path} has format {manifest['format']} (written by protogoal "
-                           f"{manifest.get('version', 'of another version')}); this is {_version()} and reads format {FORMAT}")
+                           f"{manifest.get('version', 'of another version')}); this is {_version()} and reads 1 and {FORMAT}")
+        if (manifest["format"] == FORMAT and KEY not in manifest) or f"{manifest['step']:012d}" != path.name:
+            raise ValueError(f"checkpoint {path} is damaged: its manifest has no checksum, or is another's")
         for key, expected in (about or {}).items():
             said = manifest.get("about", {}).get(key, expected)
             if said != expected:
@@ -113,7 +178,10 @@ def load(path: Path, about: Mapping[str, str] | None = None) -> tuple[int, dict[
         tree = json.loads((path / "state.json").read_bytes())
         with np.load(path / "arrays.npz", allow_pickle=False) as arrays:
             return int(manifest["step"]), _join(tree, arrays)
-    except (OSError, KeyError, TypeError, AttributeError, json.JSONDecodeError, UnicodeDecodeError, zipfile.BadZipFile) as error:
+    except Changed:
+        raise ValueError(f"checkpoint {path} is damaged: manifest.json has the wrong checksum") from None
+    except (OSError, LookupError, TypeError, AttributeError, EOFError, MemoryError, OverflowError, RuntimeError,
+            json.JSONDecodeError, UnicodeDecodeError, zipfile.BadZipFile) as error:
         raise ValueError(f"checkpoint {path} is damaged: {type(error).__name__}") from None
 
 
@@ -125,8 +193,9 @@ def _version() -> str:
 
 
 def _all(folder: Path) -> list[Path]:
-    """Finished checkpoints, oldest first."""
-    return sorted(path for path in folder.glob("[0-9]*") if path.is_dir()) if folder.is_dir() else []
+    """Finished checkpoints, oldest first: directories with exactly such a name, and nothing that a user put beside them."""
+    found = [path for path in folder.iterdir() if re.fullmatch(r"[0-9]{12,}", path.name)] if folder.is_dir() else []
+    return sorted((path for path in found if path.is_dir()), key=lambda path: int(path.name))
 
 
 def _split(value: Any, place: str, arrays: dict[str, np.ndarray]) -> Any:
@@ -177,7 +246,9 @@ class _create:
 
 
 def _sync(folder: Path) -> None:
-    """A rename in `folder` is on disk after this."""
+    """A rename in `folder` is on disk after this; Windows cannot be asked that of a directory."""
+    if os.name != "posix":
+        return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,23 +1,26 @@
 """The files of a run: config.json, run.db, checkpoints/, weights.safetensors, report.html.
 
-config.json is written first, to a temporary name and renamed, so that a directory either is a run or is not.
+config.json is written first, whole or not at all, so that a directory either is a run or is not; it carries a checksum.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import platform
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from protogoal import config as configuration
+from protogoal.config import config_class
+from protogoal.registry import AGENTS
+from protogoal.run.checksums import KEY, seal, unseal
+from protogoal.run.files import is_leftover, write_new, write_whole
+from protogoal.settings import from_dict, to_dict
 
-FORMAT = 1  # of config.json
+FORMAT = 3  # of config.json; 1 had no checksum, 2 named neither the domain nor the agent of its sections
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,10 @@ class RunDirectory:
     preset: str
     config: Any
     engine: str = "local"
+    _place: Path = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_place", self.path.absolute())  # an environment may go to another directory
 
     @property
     def about(self) -> dict[str, str]:
@@ -36,21 +43,23 @@ class RunDirectory:
 
     @property
     def database(self) -> Path:
-        return self.path / "run.db"
+        return self._place / "run.db"
 
     @property
     def checkpoints(self) -> Path:
-        return self.path / "checkpoints"
+        return self._place / "checkpoints"
 
     @property
     def weights(self) -> Path:
-        return self.path / "weights.safetensors"
+        return self._place / "weights.safetensors"
 
     @staticmethod
     def check_free(path: Path) -> None:
         """Refuses a directory that holds anything."""
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        if (path / "config.json").exists():
             raise ValueError(f"{path} is in use already; name another with --run, or go on with: protogoal resume {path}")
+        if path.exists() and (not path.is_dir() or not all(is_leftover(file) for file in path.iterdir())):
+            raise ValueError(f"{path} is in use already and no run; name another with --run")
 
     @staticmethod
     def create(path: Path, preset: str, config: Any, engine: str = "local") -> RunDirectory:
@@ -58,10 +67,12 @@ class RunDirectory:
         path = Path(path)
         RunDirectory.check_free(path)
         record = {"format": FORMAT, "preset": preset, "class": type(config).__name__, "engine": engine,
-                  "config": configuration.to_dict(config), "versions": versions(), "commit": commit()}
+                  "config": to_dict(config), "versions": versions(), "commit": commit()}
         try:
             path.mkdir(parents=True, exist_ok=True)
-            write_text(path / "config.json", json.dumps(record, indent=1))
+            write_new(path / "config.json", seal(record).encode())
+        except FileExistsError:
+            raise ValueError(f"{path} is in use already: another process has begun a run there") from None
         except OSError as error:
             raise ValueError(f"cannot write to {path}: {error.strerror}") from None
         return RunDirectory(path, preset, config, engine)
@@ -74,13 +85,21 @@ class RunDirectory:
         if not file.is_file():
             raise ValueError(f"{path} is not a run: it has no config.json")
         try:
-            record = json.loads(file.read_text())
-            cls = config_class(record["class"])
-            if record["format"] != FORMAT:
-                raise ValueError(f"{file} has format {record['format']}, this version reads format {FORMAT}")
-            config = configuration.from_dict(cls, record["config"])
-            return RunDirectory(path, record["preset"], config, record.get("engine", "local"))
-        except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError):
+            record = unseal(file.read_bytes())
+        except ValueError as error:
+            why = "it is no JSON" if isinstance(error, json.JSONDecodeError | UnicodeDecodeError) else error
+            raise ValueError(f"{file} is damaged: it is not the configuration of a run ({why})") from None
+        try:
+            if record["format"] not in (1, 2, FORMAT):
+                raise ValueError(f"{file} has format {record['format']}, this version reads format 1 to {FORMAT}")
+            if record["format"] > 1 and KEY not in record:
+                raise ValueError(f"{file} is damaged: it has no checksum")
+            config = from_dict(config_class(record["class"]), _with_kinds(record["config"]))
+            preset, engine = record["preset"], record.get("engine", "local")
+            if not isinstance(preset, str) or engine not in ("local", "ray"):
+                raise TypeError
+            return RunDirectory(path, preset, config, engine)
+        except (KeyError, TypeError, AttributeError, RecursionError):
             raise ValueError(f"{file} is damaged: it is not the configuration of a run") from None
 
     def with_steps(self, steps: int) -> RunDirectory:
@@ -89,26 +108,34 @@ class RunDirectory:
 
     def record_steps(self) -> None:
         """The number of steps into config.json, of which all else stays."""
-        file = self.path / "config.json"
-        record = json.loads(file.read_text())
+        file = self._place / "config.json"
+        record = unseal(file.read_bytes())
         if record["config"]["steps"] != self.config.steps:
             record["config"]["steps"] = self.config.steps
-            write_text(file, json.dumps(record, indent=1))
+            write_whole(file, seal(record | {"format": FORMAT}).encode())
+
+    @property
+    def is_there(self) -> bool:
+        """Whether nobody has removed or moved it."""
+        return (self._place / "config.json").exists()
 
 
-def config_class(name: str) -> Any:
-    """The configuration class of that name."""
-    classes = {c.__name__: c for c in vars(configuration).values() if isinstance(c, type) and c.__name__.endswith("Config")}
-    if name not in classes:
-        raise ValueError(f"unknown kind of run {name!r}; known are {', '.join(sorted(classes))}")
-    return classes[name]
+KINDS = {"wrong_put_down_ends": "taxi", "level": "baba", "scenario": "minihack", "size": "deep-sea", "factory": "own"}
+"""A field of each domain's settings that no other has: formats before 3 did not name the domain."""
+
+
+def _with_kinds(config: dict[str, Any]) -> dict[str, Any]:
+    """A configuration of any format as this one has it."""
+    env = {"kind": next((kind for field, kind in KINDS.items() if field in config["env"]), "")} | config["env"]
+    rest = {name: section for name, section in config.items() if name not in ("env", *AGENTS)}  # agents' sections had their names
+    if config.get("agent") in AGENTS and config["agent"] in config:
+        rest["exploration"] = {"kind": config["agent"]} | config[config["agent"]]
+    return rest | {"env": env}
 
 
 def write_text(path: Path, text: str) -> None:
     """Write a file so that it is there whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(text)
-    temporary.replace(path)
+    write_whole(path, text.encode())
 
 
 def versions() -> dict[str, str]:

@@ -15,6 +15,10 @@ import numpy as np
 
 from protogoal.goals.evaluator import ProtoGoalEvaluator
 from protogoal.goals.plausibility import Verdict
+from protogoal.goals.table import TASK
+
+RECENT_SECONDS = 10.0
+LARGEST = 2**63 - 1  # of a number in a saved log
 
 
 class RunLog:
@@ -30,6 +34,7 @@ class RunLog:
         self._returns, self._finished = 0.0, 0
         self._episodes = self._wins = 0  # since the start of the run
         self._last_step = 0
+        self._tick = Recent()
 
     def timing(self, part: str) -> Timing:
         """Adds the time spent in a with-block to a part of the loop."""
@@ -42,11 +47,13 @@ class RunLog:
     def learned(self, figures: Mapping[str, float], updates: int = 1) -> None:
         """Figures of an update; of several, their sums."""
         self._updates += updates
+        self._tick.add(updates=updates, loss=figures.get("loss", 0.0))
         for name, value in figures.items():
             self._figures[name] += value
 
     def acted(self, episode_return: np.ndarray) -> None:
         """Returns of the episodes that ended, [n]."""
+        self._tick.add(episodes=len(episode_return), returns=float(episode_return.sum()), wins=int((episode_return > 0).sum()))
         self._returns += float(episode_return.sum())
         self._finished += len(episode_return)
         self._episodes += len(episode_return)
@@ -55,10 +62,17 @@ class RunLog:
     def pursued(self, goals: np.ndarray, success: np.ndarray, evaluator: ProtoGoalEvaluator) -> None:
         """Pursuits that ended: goal ids [n], whether attained [n]."""
         for goal, won in zip(goals.tolist(), success.tolist(), strict=True):
+            if goal == TASK:
+                continue
             kind = self._kind_of.get(goal) or self._kind_of.setdefault(goal, evaluator.kind(goal))
             tally = self._kinds[kind]
             tally[0] += 1
             tally[1] += won
+            self._tick.add(pursuits=1, attained=won)
+
+    def recent(self, step: int) -> dict[str, float]:
+        """Every few seconds the figures of those seconds, else nothing."""
+        return self._tick.figures(step)
 
     def metrics(self, step: int) -> dict[str, float]:
         """The figures since the last call, which starts them anew."""
@@ -94,13 +108,46 @@ class RunLog:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take back what `state_dict` gave."""
         for name in self._NUMBERS:
-            setattr(self, name, state[name])
+            setattr(self, name, _number(state[name], name))
         self.facts = dict(state["facts"])
         for sums in (self._seconds, self._figures, self._kinds):
             sums.clear()
-        self._seconds.update(state["seconds"])
-        self._figures.update(state["figures"])
-        self._kinds.update({kind: list(tally) for kind, tally in state["kinds"].items()})
+        self._seconds.update({part: _number(spent, part) for part, spent in state["seconds"].items()})
+        self._figures.update({name: _number(total, name) for name, total in state["figures"].items()})
+        self._kinds.update({kind: [_number(n, kind) for n in tally] for kind, tally in state["kinds"].items()})
+
+
+def _number(value: Any, name: str) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > LARGEST:
+        raise ValueError(f"stored {name} is {str(value)[:40]}; it must be a number")
+    return value
+
+
+class Recent:
+    """Sums of the last seconds, for those who watch; by the clock, so no two runs have the same."""
+
+    def __init__(self) -> None:
+        self._sums: dict[str, float] = defaultdict(float)
+        self._since, self._step = time.monotonic(), -1
+
+    def add(self, **sums: float) -> None:
+        for name, value in sums.items():
+            self._sums[name] += value
+
+    def figures(self, step: int) -> dict[str, float]:
+        """Rates and means since the last answer, which starts them anew; nothing before RECENT_SECONDS have gone by."""
+        seconds = time.monotonic() - self._since
+        if seconds < RECENT_SECONDS:
+            return {}
+        sums = self._sums
+        ratios = {"return": ("returns", "episodes"), "wins": ("wins", "episodes"), "pursuit_success": ("attained", "pursuits"),
+                  "loss": ("loss", "updates")}
+        values = {name: sums[part] / sums[whole] for name, (part, whole) in ratios.items() if sums[whole]}
+        values |= {"pursuits": sums["pursuits"], "updates_per_second": sums["updates"] / seconds}
+        if self._step >= 0:
+            values["steps_per_second"] = (step - self._step) / seconds
+        self._sums, self._since, self._step = defaultdict(float), time.monotonic(), step
+        return {f"recent/{name}": value for name, value in values.items()}
 
 
 class Timing:
@@ -116,10 +163,18 @@ class Timing:
         self._seconds[self._part] += time.perf_counter() - self._start
 
 
+def offered_metrics(evaluator: ProtoGoalEvaluator) -> dict[str, float]:
+    """How many goals of each kind are on offer, and the probability of choosing the task."""
+    by_kind: dict[str, int] = defaultdict(int)
+    for goal in evaluator.goal_set.ids.tolist():
+        by_kind[evaluator.kind(goal)] += 1
+    return {f"offered/{kind}": float(count) for kind, count in by_kind.items()} | {"p_task": evaluator.goal_set.p_task}
+
+
 def goal_metrics(evaluator: ProtoGoalEvaluator) -> dict[str, float]:
     """How many goals there are by kind, and what share of those observed is pruned and why."""
     table, verdict = evaluator.table, evaluator.verdict
-    observed = table.count[: len(verdict)] > 0
+    observed = table.observed[: len(verdict)]
     total = max(1, int(observed.sum()))
     values = {
         "goals/observed": float(observed.sum()),
@@ -127,9 +182,7 @@ def goal_metrics(evaluator: ProtoGoalEvaluator) -> dict[str, float]:
         "goals/conjunctions": float(table.size - table.num_bits),
         "goals/mastered": float(evaluator.mastered.sum()),
     }
-    for reason in (Verdict.UNREACHABLE, Verdict.UNCONTROLLABLE, Verdict.UNSAMPLED, Verdict.PLAUSIBLE):
+    for reason in list(Verdict)[1:]:
         values[f"share/{reason.name.lower()}"] = float((verdict[observed] == reason).sum()) / total
-    by_kind: dict[str, int] = defaultdict(int)
-    for goal in np.flatnonzero(observed[: table.num_bits]):
-        by_kind[evaluator.kind(int(goal))] += 1
-    return values | {f"observed/{kind}": float(count) for kind, count in by_kind.items()}
+    kinds = np.bincount(evaluator.trials.kind_of[evaluator.trials.kind_of >= 0], minlength=len(evaluator.trials.kinds))
+    return values | {f"observed/{kind}": float(count) for kind, count in zip(evaluator.trials.kinds, kinds, strict=True)}

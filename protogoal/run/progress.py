@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import sys
 import time
-from types import TracebackType
+from collections.abc import Mapping
 from typing import Any
+
+from protogoal.record.events import Recorder
 
 LINE_SECONDS = 5.0
 
 
-class Progress:
-    """`with Progress(total, "taxi-protogoal") as bar: bar.update(step, success=0.9)`; writes to stderr."""
+class Progress(Recorder):
+    """`with Progress(total, "taxi-protogoal") as bar: bar.update(step, success=0.9)`; writes to stderr.
+
+    As a recorder of a run it begins by itself.
+    """
 
     def __init__(self, total: int, what: str, unit: str = "steps"):
         self.total, self.what, self.unit = max(1, total), what, unit
@@ -36,6 +41,16 @@ class Progress:
             self._task = self._bar.add_task(self.what, total=self.total, facts="")
         return self
 
+    def progress(self, step: int, facts: Mapping[str, Any]) -> None:
+        if self._first_step is None:
+            self.__enter__()
+        self.update(step, **facts)
+
+    def metrics(self, step: int, values: Mapping[str, float]) -> None:
+        """Between two evaluations: how training goes."""
+        shown = {"recent/return": "return", "recent/pursuit_success": "pursuits", "recent/loss": "loss"}
+        self.facts.update({words: values[name] for name, words in shown.items() if name in values})
+
     def update(self, step: int, **facts: Any) -> None:
         """Where the job is, and what is worth knowing now; facts stay until they are replaced."""
         self.facts.update(facts)
@@ -58,9 +73,12 @@ class Progress:
         seconds = (time.monotonic() - self._start) / done * max(0, self.total - step)
         return f"{int(seconds // 60)}:{int(seconds % 60):02d} left"
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+    def close(self, status: str) -> None:
         if self._bar is not None:
             self._bar.stop()
+
+    def __exit__(self, *_: object) -> None:
+        self.close("")
 
 
 def _short(value: Any) -> str:

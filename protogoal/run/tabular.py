@@ -14,14 +14,15 @@ import protogoal.envs  # noqa: F401  (registers SparseTaxi)
 from protogoal.config import TabularConfig
 from protogoal.envs.taxi import TaxiSpace
 from protogoal.goals.table import TASK
-from protogoal.record.store import Store
+from protogoal.record.events import Evaluated, Event, Measured, Progressed, Pursued, Refreshed
+from protogoal.run.goal_columns import columns_of
 from protogoal.tabular import agent as agents
 from protogoal.tabular.tables import TransitionTables
 
 
 def make_env(config: TabularConfig, render_mode: str | None = None) -> gymnasium.Env:
     """SparseTaxi as configured."""
-    return gymnasium.make("protogoal/SparseTaxi-v0", render_mode=render_mode, wrong_put_down_ends=config.env.wrong_put_down_ends)
+    return gymnasium.make("protogoal/SparseTaxi-v0", render_mode=render_mode, wrong_put_down_ends=config.env.wrong_put_down_ends)  # type: ignore[attr-defined]
 
 
 class TabularSession:
@@ -40,19 +41,20 @@ class TabularSession:
     def step(self) -> int:
         return self.agent.step
 
-    def train(self, store: Store) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Train to the end; yields (step, facts for people) at points where the state may be saved."""
+    def train(self) -> Iterator[Event]:
+        """Trains to the end."""
         episodes = self.config.learning.eval_episodes
         for step, metrics in agents.train(self.agent, self.config.steps):
-            store.metrics(step, metrics)
-            store.evaluation(step, episodes, round(metrics["success"] * episodes), metrics["return"])
+            yield Measured(step, metrics)
+            yield Evaluated(step, episodes, round(metrics["success"] * episodes), metrics["return"])
             facts: dict[str, Any] = {"success": metrics["success"]}
             if isinstance(self.agent, agents.ProtoGoalAgent):
                 evaluator, ended = self.agent.evaluator, self.agent.take_pursuits()
-                store.pursuits(step, ended.goal, ended.attained, ended.length)
-                store.refresh(step, evaluator.snapshot(), evaluator.describe)
+                told = ended.goal != TASK  # the kernel does not say whether the task met a reward
+                yield Pursued(step, ended.goal[told], ended.attained[told], ended.length[told])
+                yield Refreshed(step, evaluator.snapshot(), evaluator.describe)
                 facts["goals"] = int(metrics["plausible"])
-            yield step, facts
+            yield Progressed(step, facts)
 
     def state_dict(self) -> dict[str, Any]:
         return self.agent.state_dict()
@@ -60,10 +62,34 @@ class TabularSession:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.agent.load_state_dict(state)
 
-    def evaluate(self, episodes: int, seed: int) -> int:
-        """Greedy episodes for the task: how many succeeded."""
-        self.agent.seed_tests(seed)
-        return round(self.agent.test(episodes)["success"] * episodes)
+    def evaluate(self, episodes: int, seed: int, goal: int | None = None) -> Evaluated:
+        """Greedy episodes for the task, which leave the run as it was."""
+        if goal is not None:
+            raise ValueError("tabular agents are evaluated for the task alone")
+        agent = copy.copy(self.agent)
+        agent.seed_tests(seed)
+        result = agent.test(episodes)
+        return Evaluated(self.step, episodes, round(result["success"] * episodes), result["return"])
+
+    def predict(self, raw: Any, goal: int | None, memory: Any, reward: Any = 0.0, first: Any = None) -> tuple[Any, Any]:
+        """The greedy action in a state, or in each of several."""
+        states = np.atleast_1d(np.asarray(raw))
+        if states.dtype.kind not in "iu" or states.min() < 0 or states.max() >= self.agent.tables.num_states:
+            raise ValueError(f"a state is a whole number below {self.agent.tables.num_states}, got {raw!r}")
+        actions = np.array([self.agent.action(int(state), TASK if goal is None else goal) for state in states])
+        return (int(actions[0]) if np.ndim(raw) == 0 else actions), None
+
+    def goal_columns(self) -> dict[str, Any]:
+        """Every goal ever observed, as columns."""
+        if not isinstance(self.agent, agents.ProtoGoalAgent):
+            raise ValueError(f"the agent {self.config.agent} has no goals; it pursues the task alone")
+        return columns_of(self.agent.evaluator)
+
+    def player_state(self) -> dict[str, Any]:
+        """All of it: the tables are small."""
+        return self.state_dict()
+
+    load_player = load_state_dict
 
     def close(self) -> None:
         """Nothing to free."""

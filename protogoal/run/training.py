@@ -1,102 +1,117 @@
-"""Training from the command line: files, progress, checkpoints, and a Ctrl-C that loses nothing.
+"""Training into a run directory: recorders, checkpoints, and a Ctrl-C that loses nothing.
 
-A session (`run.tabular`, `run.local`, `run.ray`) is a generator that yields at points where its state may be saved;
-this file drives it. The first Ctrl-C ends the run at the next such point, with a checkpoint; a second one ends it at once.
+A session (`run.tabular`, `run.local`, `run.ray`) is a generator of events; this file hands them to the recorders. The first
+Ctrl-C ends the run where its state may be saved, with a checkpoint and an evaluation; a second one ends it at once.
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
-import importlib.util
-import signal
-import threading
+import importlib
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
-from protogoal import config as configuration
+from protogoal import registry
+from protogoal.domains.domain import check_installed
+from protogoal.record.events import Evaluated, Event, Happened, Progressed, Recorder
+from protogoal.record.recorders import named
 from protogoal.record.store import Store
-from protogoal.run import checkpoint
+from protogoal.run import checkpoint, trust
 from protogoal.run.clips import ClipRecorder
 from protogoal.run.directory import RunDirectory
 from protogoal.run.progress import Progress
+from protogoal.run.ray_token import ask_for_token
+from protogoal.run.stopping import GracefulStop
+from protogoal.settings import refuse
 
 CHECKPOINT_SECONDS = 60.0
 CHECKPOINT_SHARE = 0.05  # of a run's time, at most
 
 
 class Session(Protocol):
-    """A run in the making: trains into a store, and can be saved wherever its generator yields."""
+    """A run in the making: its generator tells what happens, and it can be saved wherever that yields `Progressed`."""
 
     @property
     def step(self) -> int: ...
-    def train(self, store: Store) -> Iterator[tuple[int, dict[str, Any]]]: ...
+    def train(self) -> Iterator[Event]: ...
     def state_dict(self) -> dict[str, Any]: ...
     def load_state_dict(self, state: Mapping[str, Any]) -> None: ...
+    def evaluate(self, episodes: int, seed: int, goal: int | None = None) -> Evaluated: ...
     def close(self) -> None: ...
 
 
 class Player(Session, Protocol):
-    """A session whose agent can be tested and watched: those of the local engine."""
+    """A session whose agent can be asked and watched: those of the local engine."""
 
-    def evaluate(self, episodes: int, seed: int) -> int: ...
+    config: Any
+
+    def predict(self, raw: Any, goal: int | None, memory: Any, reward: Any = 0.0, first: Any = None) -> tuple[Any, Any]: ...
+    def goal_columns(self) -> dict[str, Any]: ...
+    def player_state(self) -> dict[str, Any]: ...
+    def load_player(self, state: Mapping[str, Any]) -> None: ...
     def play(self, goal: int | None, seed: int) -> Iterator[tuple[Any, str]]: ...
 
 
 def make_session(config: Any, engine: str = "local") -> Session:
     """The session of a configuration; a ValueError says what has to be installed."""
-    if engine == "local":
-        return make_player(config)
-    if not isinstance(config, configuration.DeepConfig):
-        raise ValueError("the tabular agents run in the local engine only")
-    _need("torch", "deep", "the deep agents need PyTorch")
-    _need("ray", "ray", "the ray engine needs Ray")
-    from protogoal.run.ray.session import RaySession
-
-    return RaySession(config)
+    if engine not in config.engines:
+        raise refuse("engine", f"{' or '.join(config.engines)} for the agent {config.agent} on {config.env.kind}", engine)
+    check_installed(f"the agent {config.agent}", config.needs)
+    check_installed(f"the domain {config.env.kind}", registry.domain(config.env.kind).needs)
+    check_installed(f"the engine {engine}", ("ray",) if engine == "ray" else ())
+    if engine == "ray":
+        ask_for_token(config.ray.address)
+    module, _, name = config.engines[engine].partition(":")
+    session: Session = getattr(importlib.import_module(module), name)(config)
+    return session
 
 
 def make_player(config: Any) -> Player:
     """The session of a configuration in the local engine."""
-    if isinstance(config, configuration.TabularConfig):
-        from protogoal.run.tabular import TabularSession
-
-        return TabularSession(config)
-    if isinstance(config, configuration.DeepConfig):
-        _need("torch", "deep", "the deep agents need PyTorch")
-        if isinstance(config.env, configuration.RiverSettings):
-            _need("minihack", "minihack", "the rivers need MiniHack")
-        from protogoal.run.local import LocalSession
-
-        return LocalSession(config)
-    raise ValueError(f"no engine runs a {type(config).__name__}")
+    return cast(Player, make_session(config))
 
 
-def _need(module: str, extra: str, words: str) -> None:
-    if importlib.util.find_spec(module) is None:
-        raise ValueError(f"{words}: pip install 'protogoal[{extra}]'")
+def train(
+    path: Path,
+    preset: str,
+    config: Any,
+    engine: str = "local",
+    ray: Mapping[str, Any] | None = None,
+    record: Sequence[str | Recorder] = ("progress",),
+) -> bool:
+    """A new run in `path`; `ray` are fields of the Ray engine to be set. True at its end, False after Ctrl-C.
 
-
-def train(path: Path, preset: str, config: Any, engine: str = "local", ray: Mapping[str, Any] | None = None) -> bool:
-    """A new run in `path`; `ray` are fields of the Ray engine to be set. True at its end, False after Ctrl-C."""
+    `record`: recorders beside the run's own store, or names of them.
+    """
     config = with_ray(config, engine, ray or {})
     RunDirectory.check_free(path)
-    with contextlib.closing(make_session(config, engine)) as session:  # refuses before anything is written
+    with GracefulStop() as stop, contextlib.closing(make_session(config, engine)) as session:  # refuses before anything is written
         run = RunDirectory.create(path, preset, config, engine)
-        return _drive(run, session, Store.create(run.database, _meta(run)))
+        return _drive(run, session, Store.create(run.database, _meta(run)), stop, record, trust.named(config, engine))
 
 
-def resume(path: Path, engine: str | None = None, ray: Mapping[str, Any] | None = None, steps: int | None = None) -> bool:
+def resume(
+    path: Path,
+    engine: str | None = None,
+    ray: Mapping[str, Any] | None = None,
+    steps: int | None = None,
+    granted: trust.Trust = trust.NOTHING,
+    record: Sequence[str | Recorder] = ("progress",),
+) -> bool:
     """Go on with a run from its last whole checkpoint, or from the beginning if there is none yet; returns as `train`.
 
     A checkpoint belongs to a run, not to an engine: what one engine began another may go on with. `steps`: how many it shall
-    make in all, fewer or more than before.
+    make in all, fewer or more than before. `granted`: which of the code and addresses that it names may be used.
     """
     run = RunDirectory.open(path)
-    found = checkpoint.load_latest(run.checkpoints, about=run.about)
+    engine = engine or run.engine
+    config = with_ray(run.config, engine, ray or {})
+    revision = Store.revision_of(run.database)
+    found = checkpoint.load_latest(run.checkpoints, about=run.about, revision=revision)
     if steps is not None:
         if found is not None and steps < found[0]:
             raise ValueError(f"--steps must be at least {found[0]:,}, which {path} has made already; got {steps:,}")
@@ -106,26 +121,33 @@ def resume(path: Path, engine: str | None = None, ray: Mapping[str, Any] | None 
             store = Store.open(run.database)
             run.record_steps()
             store.set_meta("total_steps", run.config.steps)
-            store.close("finished")  # it may have been killed between its last checkpoint and this
+            save_weights(run, found[1])
+            store.close("finished")  # it may have been killed between its last checkpoint and this, or the weights
         print(f"{path} has reached its {run.config.steps:,} steps already; --steps trains it on")
         return True
-    engine = engine or run.engine
-    with contextlib.closing(make_session(with_ray(run.config, engine, ray or {}), engine)) as session:
+    config = dataclasses.replace(config, steps=run.config.steps)
+    trust.check(path, config, engine, granted)
+    with GracefulStop() as stop, contextlib.closing(make_session(config, engine)) as session:
         if found is not None:
             load_state(session, found[1], run)
         store = Store.open(run.database) if run.database.exists() else Store.create(run.database, _meta(run))
         run.record_steps()  # only now: no other process writes to this run
+        if found is not None:
+            save_weights(run, found[1])
         store.set_meta("total_steps", run.config.steps)
         store.truncate_after(session.step if found else -1)
+        checkpoint.forget_after(run.checkpoints, session.step)
+        if found is not None and checkpoint.recorded(run.checkpoints, session.step) > revision:
+            store.event(session.step, "the record had lost its end: something of what came before is missing in it")
         store.event(session.step, f"resumed at step {session.step:,}")
-        return _drive(run, session, store)
+        return _drive(run, session, store, stop, record, trust.named(config, engine))
 
 
 def with_ray(config: Any, engine: str, fields: Mapping[str, Any]) -> Any:
     """A configuration with fields of its `ray` section replaced."""
     if not fields:
         return config
-    if engine != "ray" or not isinstance(config, configuration.DeepConfig):
+    if engine != "ray" or "ray" not in config.engines:
         raise ValueError(f"--{next(iter(fields)).replace('_', '-')} is for deep agents with --engine ray")
     return dataclasses.replace(config, ray=dataclasses.replace(config.ray, **fields))
 
@@ -134,10 +156,22 @@ def load_state(session: Session, state: Mapping[str, Any], run: RunDirectory) ->
     """Load a checkpoint's state; what does not fit is said in one line."""
     try:
         session.load_state_dict(state)
-    except (KeyError, TypeError, AttributeError, IndexError) as error:
-        raise ValueError(f"the checkpoint in {run.checkpoints} does not fit this run: {type(error).__name__} {error}") from None
     except ValueError as error:
         raise ValueError(f"the checkpoint in {run.checkpoints} does not fit this run: {error}") from None
+    except (LookupError, TypeError, AttributeError, ArithmeticError, RuntimeError, MemoryError) as error:
+        words = " ".join(f"{type(error).__name__} {error}".split())
+        raise ValueError(f"the checkpoint in {run.checkpoints} does not fit this run: {words}") from None
+
+
+def save_weights(run: RunDirectory, state: Mapping[str, Any]) -> None:
+    """The weights that a state is evaluated with, into their own file, unless they are there."""
+    if "agent" in state:
+        try:
+            agent = state["agent"]
+            weights = agent["learner"]["average"].get("weights", agent["acting_network"])
+            checkpoint.save_weights(run.weights, weights)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"the checkpoint in {run.checkpoints} does not fit this run: {type(error).__name__} {error}") from None
 
 
 def _meta(run: RunDirectory) -> dict[str, Any]:
@@ -145,27 +179,63 @@ def _meta(run: RunDirectory) -> dict[str, Any]:
     return {"preset": run.preset, "agent": run.config.agent, "seed": run.config.seed, "total_steps": run.config.steps, **thresholds}
 
 
-def _drive(run: RunDirectory, session: Session, store: Store) -> bool:
-    """Train to the end or to Ctrl-C; whatever happens, what was recorded stays readable."""
+def _drive(
+    run: RunDirectory, session: Session, store: Store, stop: GracefulStop, record: Sequence[str | Recorder],
+    trusted: Mapping[str, str],
+) -> bool:
+    """Train to the end or to Ctrl-C; whatever happens, what was recorded stays readable. `trusted`: see `run.trust`."""
+    recorders: list[Any] = [store]
     finished = False
     try:
-        with _GracefulStop() as stop, Progress(run.config.steps, run.preset) as bar:
-            saver, clips = _Saver(run, session, store), ClipRecorder(session, store)
-            for step, facts in session.train(store):
-                bar.update(step, **facts)
-                store.progress(step)
+        stop.listen()
+        for wanted in record:
+            recorders.append(wanted if not isinstance(wanted, str) else
+                             Progress(run.config.steps, run.preset) if wanted == "progress" else named(wanted, run.path))
+        saver, clips, there = _Saver(run, session, store), ClipRecorder(session, store), _Presence(run)
+        for event in session.train():
+            for recorder in recorders:
+                event.to(recorder)
+            if isinstance(event, Progressed):
+                there.check()
                 if stop.requested:
                     break
                 saver.maybe_save()
                 clips.maybe_record()
-            saver.save()
-            clips.finish()
+        saver.save()
         finished = session.step >= run.config.steps
+        if not finished:  # how good it was when it was stopped
+            _evaluate_stopped(run, session, recorders)
+        clips.finish()
     finally:
-        store.close("finished" if finished else "stopped")
-    words = "finished" if finished else f"stopped; go on with: protogoal resume {run.path}"
+        for recorder in reversed(recorders):
+            recorder.close("finished" if finished else "stopped")
+    words = "finished" if finished else f"stopped; go on with: protogoal resume {run.path}{' --trust' if trusted else ''}"
     print(f"{run.path}: {session.step:,} steps, {words}")
     return finished
+
+
+def _evaluate_stopped(run: RunDirectory, session: Session, recorders: Sequence[Any]) -> None:
+    """How good the agent was when it was stopped; the run is saved already, so what goes wrong is told and no more."""
+    try:
+        last: Event = session.evaluate(run.config.final_episodes, session.step)
+    except ValueError as error:
+        last = Happened(session.step, f"no evaluation at the stop: {error}")
+    for recorder in recorders:
+        last.to(recorder)
+
+
+class _Presence:
+    """Notices a directory that was removed or moved under the run: SQLite would go on writing to a file that nobody finds."""
+
+    def __init__(self, run: RunDirectory):
+        self._run, self._due = run, 0.0
+
+    def check(self) -> None:
+        now = time.monotonic()
+        if now >= self._due:
+            self._due = now + 1.0
+            if not self._run.is_there:
+                raise ValueError(f"{self._run.path} was removed or moved while the run was writing to it; the run ends here")
 
 
 class _Saver:
@@ -196,34 +266,9 @@ class _Saver:
             return
         start = time.monotonic()
         state = self.session.state_dict()
-        self.store.flush()  # first the record up to here, then the state that goes on from here: nothing is ever missing
-        checkpoint.save(self.run.checkpoints, self.session.step, state, about=self.run.about)
-        if "agent" in state:
-            agent = state["agent"]  # the weights it is evaluated with
-            checkpoint.save_weights(self.run.weights, agent["learner"]["average"].get("weights", agent["acting_network"]))
+        revision = self.store.sync()  # first the record up to here, then the state that goes on from here: nothing is ever missing
+        checkpoint.save(self.run.checkpoints, self.session.step, state, about=self.run.about, revision=revision)
+        save_weights(self.run, state)
         self._saved = self.session.step
         now = time.monotonic()
         self._due = now + max(CHECKPOINT_SECONDS, (now - start) / CHECKPOINT_SHARE)
-
-
-class _GracefulStop:
-    """Turns the first Ctrl-C (or SIGTERM) into a flag; the second acts as usual."""
-
-    def __init__(self) -> None:
-        self.requested = False
-        self._before: dict[int, Any] = {}
-
-    def __enter__(self) -> _GracefulStop:
-        if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
-                self._before[number] = signal.signal(number, self._request)
-        return self
-
-    def _request(self, number: int, frame: Any) -> None:
-        self.requested = True
-        for signal_number, handler in self._before.items():
-            signal.signal(signal_number, handler)
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)

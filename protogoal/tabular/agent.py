@@ -18,12 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protogoal.goals.evaluator import PGESettings, ProtoGoalEvaluator
-from protogoal.goals.plausibility import is_plausible
 from protogoal.goals.spaces import ProtoGoalSpace
-from protogoal.goals.table import TASK
+from protogoal.goals.stored import stored_like, stored_number
+from protogoal.goals.table import TASK, contains, sparse_bits
+from protogoal.goals.trials import TrialEvents
 from protogoal.goals.values import SeekAvoid
 from protogoal.tabular import kernels
-from protogoal.tabular.settings import TabularSettings
+from protogoal.tabular.settings import TABULAR_PGE, TabularSettings
 from protogoal.tabular.tables import TransitionTables
 
 CHUNK = 4096  # most steps of one kernel call; bounds the trace buffers
@@ -64,6 +65,8 @@ class QLearningAgent:
     def episodes(self) -> int:
         """Episodes finished in training."""
         return int(self._carry[kernels.EPISODES])
+
+    _num_goals = 0
 
     def advance(self, num_steps: int) -> None:
         """Act and learn for `num_steps` steps; episodes begin and end as they come."""
@@ -107,9 +110,14 @@ class QLearningAgent:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take back what `state_dict` gave."""
-        self.step = int(state["step"])
+        self.step = stored_number(state["step"], "step")
         _fill(self.q, state["q"], "q")
-        _fill(self._carry, state["carry"], "carry")
+        carry = stored_like(state["carry"], "carry", self._carry)
+        most = {kernels.STATE: self.tables.num_states - 1, kernels.GOAL: self._num_goals - 1}
+        least = {kernels.STATE: kernels.NO_STATE, kernels.GOAL: kernels.NO_GOAL}
+        for place, value in enumerate(carry.tolist()):  # what the kernels read with
+            stored_number(value, f"carry[{place}]", least.get(place, 0), most.get(place))
+        self._carry[...] = carry
         self._rng.bit_generator.state = state["rng"]
         self._test_rng.bit_generator.state = state["test_rng"]
 
@@ -124,38 +132,42 @@ class ProtoGoalAgent(QLearningAgent):
     def __init__(self, tables: TransitionTables, space: ProtoGoalSpace, settings: TabularSettings | None = None,
                  pge: PGESettings | None = None, seed: int = 0, compiled_selection: bool = True):
         super().__init__(tables, settings, seed)
-        pge = dataclasses.replace(pge or PGESettings(), recombinations=0, max_goals=0, max_members=1)
+        pge = dataclasses.replace(pge or TABULAR_PGE, recombinations=0, max_goals=0, max_members=1)
         self.evaluator = ProtoGoalEvaluator(
             space, tables.num_actions, pge, seed=int(self._evaluator_seed.generate_state(1)[0]))
-        self.compiled_selection = compiled_selection and pge.strategy == "paper"  # the kernel knows the paper's rule only
+        # the kernel knows the paper's rule only
+        self.compiled_selection = compiled_selection and pge.strategy == "paper" and not pge.competence
         self.bits = space.bits(None, None, np.arange(tables.num_states))  # [S, B]
         shape = tables.num_states, tables.num_actions, space.size
         self.seek, self.avoid = np.zeros(shape), np.zeros(shape)
         self.v_seek, self.v_avoid = np.zeros(shape[::2]), np.zeros(shape[::2])  # maxima over the actions
         self.visits = np.zeros(tables.num_states, np.int64)  # transitions that began in each state
+        self._num_goals = space.size
         self._float_bits = self.bits.astype(np.float64)
-        self._trace = np.zeros(CHUNK, np.int64), np.zeros(CHUNK)
+        self._active = sparse_bits(self.bits)
+        self._trace = np.zeros(CHUNK, np.int64), np.zeros(CHUNK, np.int64), np.zeros(CHUNK)
         self._ended = np.zeros(CHUNK, np.int64), np.zeros(CHUNK, np.bool_), np.zeros(CHUNK, np.int64)
         self._untaken_pursuits: deque[tuple[NDArray[Any], ...]] = deque(maxlen=UNTAKEN)
         self._untaken_refreshes: deque[tuple[int, NDArray[np.int8]]] = deque(maxlen=UNTAKEN)
         self._prepare_selection()
 
     def advance(self, num_steps: int) -> None:
-        s, pge = self.settings, self.evaluator.settings
-        rule = pge.num_candidates, pge.p_task, pge.value_floor, pge.redraws
+        s = self.settings
         limit = s.max_pursuit or self.tables.time_limit
         while num_steps > 0:
             if self._carry[kernels.STATE] == kernels.NO_STATE and self._carry[kernels.SINCE_REFRESH] >= s.refresh_every:
                 self.refresh()
+            rule = self.evaluator.goal_set.num_candidates, self.evaluator.goal_set.p_task
             steps, pursuits = kernels.proto_goal_steps(
                 *self._dynamics, self._float_bits, self.q, self.seek, self.avoid, self.v_seek, self.v_avoid, self.visits,
                 *self._selection, *rule, self.compiled_selection, self._carry, min(num_steps, CHUNK), s.refresh_every, limit,
                 s.learning_rate, s.discount, s.epsilon, self._rng, *self._trace, *self._ended)
-            states, rewards = self._trace
-            self.evaluator.observe(self.bits[states[:steps]], rewards[:steps])
+            states_before, states, rewards = self._trace
+            came, at = self._active[states[:steps]], self._active[states_before[:steps]]
+            self.evaluator.count(came, (came >= 0) & ~contains(at, came), rewards[:steps], TrialEvents.none())
             if pursuits:
                 ended = tuple(array[:pursuits].copy() for array in self._ended)
-                self.evaluator.record_pursuit(ended[0], ended[1])
+                self.evaluator.record_pursuit(*ended)
                 self._untaken_pursuits.append(ended)
             self.step += steps
             num_steps -= steps
@@ -207,7 +219,7 @@ class ProtoGoalAgent(QLearningAgent):
         return self.seek[state, :, goal]
 
     def metrics(self) -> dict[str, float]:
-        plausible = is_plausible(self.evaluator.verdict)
+        plausible = self.evaluator.plausible
         space = self.evaluator.space
         assert space is not None
         kinds = [space.kind(i) for i in range(space.size)]
@@ -223,7 +235,7 @@ class ProtoGoalAgent(QLearningAgent):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         for name in self._TABLES:
-            _fill(getattr(self, name), state[name], name)
+            _fill(getattr(self, name), state[name], name, 0 if name == "visits" else None)
         self.evaluator.load_state_dict(state["evaluator"])
         super().load_state_dict(state)
         self._untaken_pursuits.clear()
@@ -244,8 +256,5 @@ def train(agent: QLearningAgent, steps: int) -> Iterator[tuple[int, dict[str, fl
         yield agent.step, agent.test() | agent.metrics()
 
 
-def _fill(array: NDArray[Any], stored: Any, name: str) -> None:
-    stored = np.asarray(stored)
-    if stored.shape != array.shape:
-        raise ValueError(f"stored {name} has shape {stored.shape}, this agent's is {array.shape}")
-    array[...] = stored
+def _fill(array: NDArray[Any], stored: Any, name: str, low: int | None = None) -> None:
+    array[...] = stored_like(stored, name, array, low)

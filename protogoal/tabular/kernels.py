@@ -77,7 +77,7 @@ def learn_goals(seek, avoid, v_seek, v_avoid, s, a, s_next, bits, terminated, le
 
 
 @nb.njit(cache=True)
-def select_goal(ids, cumulative, edges, values, bits, num_candidates, p_task, value_floor, redraws, rng):
+def select_goal(ids, cumulative, edges, values, bits, num_candidates, p_task, rng):
     """`goals.selection.select` for one state, draw for draw; a test holds the two together.
 
     ids [k] in order of bucket, cumulative [k+1] of their novelty, edges: first position of each bucket, and k; values
@@ -87,25 +87,19 @@ def select_goal(ids, cumulative, edges, values, bits, num_candidates, p_task, va
         return TASK
     if rng.random() < p_task:
         return TASK
-    chosen = TASK
-    for _ in range(redraws + 1):
-        bucket = rng.integers(0, edges.shape[0] - 1)
-        first, end = edges[bucket], edges[bucket + 1]
-        low, high = cumulative[first], cumulative[end]
-        best, best_value = TASK, -np.inf
-        for _ in range(num_candidates):
-            point = low + rng.random() * (high - low)
-            position = first
-            while position < end - 1 and cumulative[position + 1] <= point:
-                position += 1
-            goal = ids[position]
-            if bits[goal] == 0.0 and values[goal] > best_value:
-                best, best_value = goal, values[goal]
-        if best != TASK:
-            chosen = best
-        if best_value >= value_floor:
-            break
-    return chosen
+    bucket = rng.integers(0, edges.shape[0] - 1)
+    first, end = edges[bucket], edges[bucket + 1]
+    low, high = cumulative[first], cumulative[end]
+    best, best_value = TASK, -np.inf
+    for _ in range(num_candidates):
+        point = low + rng.random() * (high - low)
+        position = first
+        while position < end - 1 and cumulative[position + 1] <= point:
+            position += 1
+        goal = ids[position]
+        if bits[goal] == 0.0 and values[goal] > best_value:
+            best, best_value = goal, values[goal]
+    return best
 
 
 @nb.njit(cache=True)
@@ -133,14 +127,14 @@ def q_learning_steps(
 def proto_goal_steps(
     next_state, reward, terminated, initial_states, time_limit,
     bits, q, seek, avoid, v_seek, v_avoid, visits,
-    ids, cumulative, edges, num_candidates, p_task, value_floor, redraws, selects_itself,
+    ids, cumulative, edges, num_candidates, p_task, selects_itself,
     carry, num_steps, refresh_every, max_pursuit, learning_rate, discount, epsilon, rng,
-    trace_state, trace_reward, pursuit_goal, pursuit_attained, pursuit_length,
+    trace_before, trace_state, trace_reward, pursuit_goal, pursuit_attained, pursuit_length,
 ):  # fmt: skip
     """Algorithm 1 between two determinations of the goal space → (steps done, pursuits ended).
 
     Stops after `num_steps`, or at the end of an episode once a refresh is due, or, unless `selects_itself`, where a goal
-    is wanted. Writes for the evaluator: the states reached and rewards [steps], and the pursuits that ended.
+    is wanted. Writes for the evaluator: the states left and reached, and rewards [steps], and the pursuits that ended.
     """
     num_actions = q.shape[1]
     steps, pursuits = 0, 0
@@ -153,7 +147,7 @@ def proto_goal_steps(
             if not selects_itself:
                 break
             carry[GOAL] = select_goal(
-                ids, cumulative, edges, v_seek[s], bits[s], num_candidates, p_task, value_floor, redraws, rng)
+                ids, cumulative, edges, v_seek[s], bits[s], num_candidates, p_task, rng)
             carry[PURSUIT_TIME] = 0
         goal = carry[GOAL]
 
@@ -167,7 +161,7 @@ def proto_goal_steps(
         learn_task(q, s, a, reward[s, a], s_next, terminated[s, a], learning_rate, discount)
         learn_goals(seek, avoid, v_seek, v_avoid, s, a, s_next, bits[s_next], terminated[s, a], learning_rate, discount)
         visits[s] += 1
-        trace_state[steps], trace_reward[steps] = s_next, reward[s, a]
+        trace_before[steps], trace_state[steps], trace_reward[steps] = s, s_next, reward[s, a]
         steps += 1
         carry[STATE] = s_next
         carry[TIME] += 1

@@ -6,31 +6,25 @@ import numpy as np
 import pytest
 import torch
 from reference import agent57 as slow
-from reference.tiny_deep import TINY_AGENT57
+from reference.tiny_deep import TINY_AGENT57, steps_of
 
 from protogoal.agents.agent57.agent import Agent57
-from protogoal.agents.agent57.curiosity import INTRINSIC
 from protogoal.agents.agent57.mixture import beta_ladder, discount_ladder
+from protogoal.agents.agent57.settings import Agent57Settings
 from protogoal.agents.agent57.split import Streams, combine
-from protogoal.config import (
-    ActorSettings,
-    BabaSettings,
-    DeepConfig,
-    DeepSeaSettings,
-    EvaluationSettings,
-    LearnerSettings,
-    NetworkSettings,
-    ReplaySettings,
-    RiverSettings,
-)
+from protogoal.agents.bonus import INTRINSIC
+from protogoal.config import ActorSettings, DeepConfig, EvaluationSettings, LearnerSettings, NetworkSettings, ReplaySettings
 from protogoal.deep.learn import Learner, unroll_inputs
 from protogoal.deep.returns import h_inverse
-from protogoal.deep.settings_agent57 import Agent57Settings
-from protogoal.presets import PRESETS, at_paper_scale, with_fields
+from protogoal.domains.baba import BabaSettings
+from protogoal.domains.deep_sea import DeepSeaSettings
+from protogoal.domains.domain import make_batch_env
+from protogoal.domains.minihack import RiverSettings
+from protogoal.presets import PRESETS, at_paper_scale
 from protogoal.record.store import Store
 from protogoal.run import checkpoint, limits
-from protogoal.run.environments import make_batch_env
 from protogoal.run.local import LocalSession
+from protogoal.settings import with_fields
 
 TINY = DeepConfig(
     env=DeepSeaSettings(size=6),
@@ -39,7 +33,7 @@ TINY = DeepConfig(
     actor=ActorSettings(num_envs=4),
     replay=ReplaySettings(capacity=600, trace_length=5, burn_in=2),
     learner=LearnerSettings(batch_size=8, min_replay=200, target_period=7, value_transform="h"),
-    agent57=Agent57Settings(num_policies=4, memory_capacity=40, curiosity_hidden=16, distillation_size=8, embedding_size=4,
+    exploration=Agent57Settings(num_policies=4, memory_capacity=40, curiosity_hidden=16, distillation_size=8, embedding_size=4,
                             meta_episode_length=3, bandit_window=6, episodic_memory_reward_scale=0.1),
     evaluation=EvaluationSettings(every=250, episodes=2, final_episodes=2),
     steps=600,
@@ -48,9 +42,9 @@ ALL = dataclasses.replace(
     TINY,
     network=dataclasses.replace(TINY.network, core="none"),
     learner=dataclasses.replace(TINY.learner, value_transform="identity"),
-    agent57=dataclasses.replace(TINY.agent57, learn_policies="all", reads_intrinsic=False),
+    exploration=dataclasses.replace(TINY.exploration, learn_policies="all", reads_intrinsic=False),
 )
-LASTING = dataclasses.replace(ALL, agent57=dataclasses.replace(ALL.agent57, intrinsic_return_ends=False))
+LASTING = dataclasses.replace(ALL, exploration=dataclasses.replace(ALL.exploration, intrinsic_return_ends=False))
 
 
 def agent(config):
@@ -65,16 +59,16 @@ def test_the_targets_of_both_streams_are_those_of_the_slow_version(config):
         made.remember(made.act(randomly=True))
     batch = made.replay.sample(6, np.random.default_rng(0))
     learned = batch.last(config.replay.trace_length)
-    streams = Streams.of(learned, config.agent57)
+    streams = Streams.of(learned, config.exploration)
     steps, n, goals = streams.extrinsic.reward.shape
     rng = np.random.default_rng(1)
     q_e, q_i, target_e, target_i = (rng.normal(size=(steps + 1, n, 2, goals)).astype(np.float32) for _ in range(4))
     beta = torch.from_numpy(streams.beta)
     beta = beta if beta.ndim == 1 else beta.unsqueeze(1)
-    greedy = combine(torch.from_numpy(q_e), torch.from_numpy(q_i), beta, "identity").numpy()
+    greedy = combine(torch.from_numpy(q_e), torch.from_numpy(q_i), beta, "identity")
     learner = made.learner.extrinsic
     learner.settings = dataclasses.replace(learner.settings, value_transform="identity")
-    fast = [learner._targets(learned, stream, greedy, target)
+    fast = [learner._targets(learned, stream, greedy, torch.from_numpy(target)).numpy()
             for stream, target in ((streams.extrinsic, target_e), (streams.intrinsic, target_i))]
     betas, gammas = (f(4, *a) for f, a in ((beta_ladder, (0.3,)), (discount_ladder, (0.9999, 0.99))))
     for i in range(n):
@@ -92,7 +86,7 @@ def test_the_targets_of_both_streams_are_those_of_the_slow_version(config):
 
 @pytest.mark.parametrize("config", [TINY, ALL], ids=["own", "all"])
 def test_both_networks_learn_from_what_the_actor_saw_for_the_action_that_is_greedy_for_the_sum(config, monkeypatch):
-    made = agent(with_fields(config, {"agent57.beta": 20.0}))  # so that the sum is greedy for other actions than Q_e
+    made = agent(with_fields(config, {"exploration.beta": 20.0}))  # so that the sum is greedy for other actions than Q_e
     for _ in range(6):
         made.remember(made.act(randomly=True))
     batch, network, burn_in = made.replay.sample(6, np.random.default_rng(0)), made.network, config.replay.burn_in
@@ -137,7 +131,7 @@ def test_the_intrinsic_stream_learns_from_the_intrinsic_reward_alone():
         made.remember(made.act(randomly=True))
     batch = made.replay.sample(5, np.random.default_rng(0))
     paid = dataclasses.replace(batch, reward=batch.reward + 100.0)
-    before, after = Streams.of(batch, ALL.agent57), Streams.of(paid, ALL.agent57)
+    before, after = Streams.of(batch, ALL.exploration), Streams.of(paid, ALL.exploration)
     assert (before.intrinsic.reward == after.intrinsic.reward).all()
     assert (after.extrinsic.reward - before.extrinsic.reward == 100.0).all()
 
@@ -179,7 +173,7 @@ def test_an_episode_is_acted_by_one_policy_and_its_return_is_told_to_the_bandit(
 
 
 def train(session, store, windows):
-    for _ in zip(range(windows), session.train(store), strict=False):
+    for _ in zip(range(windows), steps_of(session, store), strict=False):
         pass
 
 
@@ -222,7 +216,7 @@ def test_it_trains_on_the_papers_domains(env, tmp_path):
         session = LocalSession(config)
         train(session, store, 1000)
     assert session.agent.learner.updates > 0
-    assert 0 <= session.evaluate(2, seed=0) <= 2
+    assert 0 <= session.evaluate(2, seed=0).successes <= 2
 
 
 def test_the_presets_have_the_settings_of_the_paper_and_of_gridworlds():
@@ -231,14 +225,15 @@ def test_the_presets_have_the_settings_of_the_paper_and_of_gridworlds():
         paper = at_paper_scale(ours)
         assert ours.agent == "agent57"
         assert ours.replay == PRESETS[f"{name}-r2d2"].replay  # agents differ in how they explore
-        assert (ours.agent57.num_policies, ours.agent57.kernel_epsilon, ours.agent57.memory_capacity) == (16, 0.01, 5000)
-        assert (paper.agent57.num_policies, paper.agent57.episodic_memory_reward_scale) == (32, 0.001)
-        assert (paper.agent57.meta_episode_length, paper.agent57.memory_capacity) == (10, 10_000)
-        assert (ours.agent57.intrinsic_return_ends, paper.agent57.intrinsic_return_ends) == (False, True)
-    assert PRESETS["deep-sea-agent57"].agent57.intrinsic_return_ends  # episodes of one length
+        assert (ours.exploration.num_policies, ours.exploration.kernel_epsilon) == (16, 0.01)
+        assert ours.exploration.memory_capacity == 5000
+        assert (paper.exploration.num_policies, paper.exploration.episodic_memory_reward_scale) == (32, 0.001)
+        assert (paper.exploration.meta_episode_length, paper.exploration.memory_capacity) == (10, 10_000)
+        assert (ours.exploration.intrinsic_return_ends, paper.exploration.intrinsic_return_ends) == (False, True)
+    assert PRESETS["deep-sea-agent57"].exploration.intrinsic_return_ends  # episodes of one length
 
 
-@pytest.mark.parametrize("field", ["replay.capacity", "agent57.memory_capacity"])
+@pytest.mark.parametrize("field", ["replay.capacity", "exploration.memory_capacity"])
 def test_what_does_not_fit_into_memory_is_refused_in_one_line(field, monkeypatch):
     monkeypatch.setattr(limits, "memory_bytes", lambda: 100_000_000)
     with pytest.raises(ValueError, match=rf"{field} = 10,000,000 needs .* GB, this machine has 0.1 GB; at most .* fit"):

@@ -8,13 +8,14 @@ import torch
 from reference import agent57 as slow
 
 from protogoal.agents.agent57.bandit import SlidingWindowUCB
-from protogoal.agents.agent57.curiosity import INTRINSIC, CuriousView
-from protogoal.agents.agent57.distillation import RandomDistillation, RunningMoments
+from protogoal.agents.agent57.curiosity import CuriousView
 from protogoal.agents.agent57.embedding import ControllableEmbedding
 from protogoal.agents.agent57.memory import MEAN_HORIZON, EpisodicMemory
 from protogoal.agents.agent57.mixture import beta_ladder, discount_ladder
+from protogoal.agents.agent57.settings import Agent57Settings
+from protogoal.agents.bonus import INTRINSIC
+from protogoal.agents.distillation import RandomDistillation, RunningMoments
 from protogoal.deep.segments import Segments
-from protogoal.deep.settings_agent57 import Agent57Settings
 from protogoal.envs.deep_sea import DeepSea
 from protogoal.envs.vector import ArraySpec
 
@@ -179,7 +180,7 @@ def segments(observation, action, spec="vector"):
     no = np.zeros((steps, n), bool)
     return Segments({spec: observation}, np.zeros((steps + 1, n), bool), action.astype(np.int16), np.zeros((steps, n), np.float32),
                     no, no, np.zeros((steps, n, 1), np.int16), no[..., None], np.zeros((steps, n), np.int32),
-                    np.zeros(n, np.int16), np.zeros(n, np.float32), np.zeros((n, 0, 0), np.float16))
+                    np.zeros(n, np.int16), np.zeros(n, np.float32), np.zeros((n, 0, 0), np.float16), np.ones(n, np.float32))
 
 
 def test_the_embedding_does_not_learn_across_the_end_of_an_episode():
@@ -331,6 +332,7 @@ def test_a_view_that_is_saved_and_loaded_goes_on_to_the_bit():
         one.step(rng.integers(2, size=2))
     two = view()
     two.set_state(one.get_state())
+    two.load_knowledge(one.knowledge())
     for _ in range(12):
         action = rng.integers(2, size=2)
         a, b = one.step(action), two.step(action)

@@ -6,27 +6,26 @@ import numpy as np
 import pytest
 import torch
 from grids import Corridor
+from reference.goal_sets import make_goal_set
 
 from protogoal.deep.act import Actor, epsilon_ladder, evaluate
 from protogoal.deep.network import make_network
 from protogoal.deep.settings import ActorSettings, NetworkSettings, ReplaySettings
-from protogoal.goals.evaluator import PGESettings
-from protogoal.goals.selection import make_goal_set
+from protogoal.goals.goal_set import GoalSet
 from protogoal.goals.table import TASK
+from protogoal.goals.trials import LAGS
 
 REPLAY = ReplaySettings(capacity=1000, trace_length=5)
 
 
-def make_actor(env, seed=0, selection=None, **settings):
+def make_actor(env, seed=0, keeps_trials=False, **settings):
     network = make_network(env.observation_spec, 2, env.num_bits, NetworkSettings(hidden=8, rank=4), np.random.SeedSequence(0))
     actor_settings = ActorSettings(num_envs=env.num_envs, **settings)
-    return Actor(env, network, actor_settings, selection or PGESettings(), REPLAY, np.random.SeedSequence(seed))
+    return Actor(env, network, actor_settings, REPLAY, np.random.SeedSequence(seed), keeps_trials=keeps_trials)
 
 
-def goal_set(ids):
-    ids = np.asarray(ids)
-    members = ids[:, None].astype(np.int32)
-    return make_goal_set(1, ids, np.ones(len(ids), np.int64), np.linspace(0, 1, len(ids)), members, 2)
+def goal_set(ids, p_task=0.0, limit=0):
+    return make_goal_set(ids, p_task=p_task, limit=np.full(len(ids), limit))
 
 
 def test_the_ladder_by_hand():
@@ -37,7 +36,7 @@ def test_the_ladder_by_hand():
 
 def test_pursuits_end_when_attained_and_are_counted_with_their_length():
     env = Corridor(length=6, num_envs=16, limit=100)
-    actor = make_actor(env, selection=PGESettings(p_task=0.0), epsilon_base=1.0, epsilon_exponent=0.0)
+    actor = make_actor(env, epsilon_base=1.0, epsilon_exponent=0.0)
     wins = total = 0
     for _ in range(60):
         ended = actor.collect(goal_set([1, 2])).pursuits
@@ -50,7 +49,7 @@ def test_pursuits_end_when_attained_and_are_counted_with_their_length():
 
 def test_a_goal_is_kept_until_its_pursuit_ends_and_never_offered_where_attained():
     env = Corridor(length=6, num_envs=8, limit=100)
-    actor = make_actor(env, selection=PGESettings(p_task=0.0), epsilon_base=1.0, epsilon_exponent=0.0)
+    actor = make_actor(env, epsilon_base=1.0, epsilon_exponent=0.0)
     for _ in range(20):
         segments = actor.collect(goal_set([1, 3])).segments
         for n in range(8):
@@ -62,25 +61,93 @@ def test_a_goal_is_kept_until_its_pursuit_ends_and_never_offered_where_attained(
                 assert goal in (TASK, before) or segments.observation["cell"][t, n, 0] != goal
 
 
-def test_a_pursuit_that_takes_too_long_is_given_up():
+def test_a_pursuit_that_takes_too_long_is_given_up_and_the_task_never_is():
     env = Corridor(length=50, num_envs=4, limit=1000)
-    actor = make_actor(env, selection=PGESettings(p_task=0.0), max_pursuit_steps=3)
-    lengths = np.concatenate([actor.collect(goal_set([40, 41])).pursuits.length for _ in range(6)])
+    actor = make_actor(env)
+    lengths = np.concatenate([actor.collect(goal_set([40, 41], limit=3)).pursuits.length for _ in range(6)])
     assert (lengths == 3).all()
-    endless = make_actor(Corridor(length=50, num_envs=4, limit=1000), selection=PGESettings(p_task=0.0))
+    endless = make_actor(Corridor(length=50, num_envs=4, limit=1000))
     assert sum(len(endless.collect(goal_set([40, 41])).pursuits.goal) for _ in range(6)) == 0
+    task = make_actor(Corridor(length=50, num_envs=4, limit=1000))
+    assert sum(len(task.collect(goal_set([40, 41], p_task=1.0, limit=3)).pursuits.goal) for _ in range(6)) == 0
 
 
 def test_the_task_is_followed_with_its_probability_and_without_goals_always():
-    env = Corridor(length=50, num_envs=64, limit=1000)
-    actor = make_actor(env, selection=PGESettings(p_task=0.5), max_pursuit_steps=5)
-    goals = np.concatenate([actor.collect(goal_set([40, 41])).segments.goal.ravel() for _ in range(10)])
+    env = Corridor(length=50, num_envs=64, limit=5)
+    actor = make_actor(env)
+    goals = np.concatenate([actor.collect(goal_set([40, 41], p_task=0.5)).segments.goal.ravel() for _ in range(10)])
     assert 0.4 < (goals == TASK).mean() < 0.6
-    from protogoal.goals.selection import GoalSet
-
     alone = make_actor(env).collect(GoalSet.empty())
     assert (alone.segments.goal == TASK).all()
-    assert len(alone.pursuits.goal) == 0
+
+
+def test_a_pursuit_of_the_task_is_won_where_it_met_a_reward():
+    env = Corridor(length=4, num_envs=16, limit=5)
+    actor = make_actor(env, epsilon_base=1.0, epsilon_exponent=0.0)
+    won, returns = [], []
+    for _ in range(20):
+        experience = actor.collect(GoalSet.empty())
+        assert (experience.pursuits.goal == TASK).all()
+        won += experience.pursuits.success.tolist()
+        returns += experience.episode_return.tolist()
+    assert won == [value > 0 for value in returns]
+    assert 0 < sum(won) < len(won)
+
+
+def played(actor, windows, goals, randomly=False):
+    """All steps of some windows, each environment's after another: (cell before, action, cell after, episode over), [N, T] each."""
+    found = [actor.collect(goals, randomly) for _ in range(windows)]
+    before, action, after, over = (np.concatenate(part).T for part in zip(*(
+        (e.segments.observation["cell"][:-1, :, 0], e.segments.action, e.segments.active[..., 0],
+         e.segments.terminated | e.segments.truncated) for e in found), strict=True))
+    return found, (before, action, after, over)
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 0.3])
+def test_trials_are_the_random_actions_before_what_turned_on(epsilon):
+    env = Corridor(length=6, num_envs=4, limit=11)
+    actor = make_actor(env, keeps_trials=True, epsilon_base=epsilon, epsilon_exponent=0.0)
+    drawn = []
+    choose = actor._choose_actions
+
+    def remember(z, act_randomly):
+        action = choose(z, act_randomly)
+        drawn.append(actor.past[:, 0].copy())
+        return action
+
+    actor._choose_actions = remember
+    found, (before, action, after, over) = played(actor, 12, goal_set([2]))
+    is_random = np.array(drawn).T >= 0  # [N, T]
+    assert (np.array(drawn).T[is_random] == action[is_random]).all()
+    assert is_random.mean() == pytest.approx(epsilon, abs=0.12)
+    expected = []
+    for t in range(before.shape[1]):
+        for n in range(4):
+            past = []
+            for d in range(LAGS):
+                if t - d < 0 or over[n, t - d : t].any():
+                    break
+                past.append(int(action[n, t - d]) if is_random[n, t - d] else -1)
+            past += [-1] * (LAGS - len(past))
+            if after[n, t] != before[n, t] and max(past) >= 0:
+                expected.append((int(before[n, t]), int(after[n, t]), past))
+    events = [(int(e.trials.before[row, 0]), int(bit), e.trials.action[row].tolist())
+              for e in found for row, bit in zip(e.trials.row, e.trials.bit, strict=True)]
+    assert events == expected
+    assert len(events) > 20
+    assert all(e.trials.probability is None for e in found)  # uniform
+
+
+def test_an_agent_without_an_evaluator_keeps_no_trials():
+    assert len(make_actor(Corridor()).collect(GoalSet.empty(), act_randomly=True).trials.bit) == 0
+
+
+def test_values_of_the_goals_on_offer_are_told():
+    actor = make_actor(Corridor(num_envs=4))
+    experience = actor.collect(goal_set([2, 4]))
+    assert experience.offered.tolist() == [2, 4]
+    assert experience.value.shape == (2,)
+    assert np.isfinite(experience.value).all()
 
 
 def test_the_same_seed_gives_the_same_segments_and_a_saved_actor_goes_on_to_the_bit():
@@ -92,7 +159,7 @@ def test_the_same_seed_gives_the_same_segments_and_a_saved_actor_goes_on_to_the_
             other.load_state_dict(first.state_dict())
         arrays = [actor.collect(goals).segments.arrays() for actor in (first, second, other)]
         for name, array in arrays[0].items():
-            assert (arrays[1][name] == array).all()
+            assert (arrays[1][name] == array).all(), name
             assert k < 3 or (arrays[2][name] == array).all(), name
 
 
@@ -108,8 +175,8 @@ class Right(torch.nn.Module):
     def unroll(self, observation, action, reward, is_first, core):
         return torch.zeros(*is_first.shape, 1), core
 
-    def q_each(self, z, members):
-        return torch.tensor([0.0, 1.0]).expand(len(z), members.shape[1], 2)
+    def q_each(self, z, slots):
+        return torch.tensor([0.0, 1.0]).expand(len(z), slots.shape[1], 2)
 
 
 def test_environments_that_do_not_repeat_themselves_begin_afresh():

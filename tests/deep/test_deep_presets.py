@@ -4,10 +4,11 @@ from dataclasses import fields
 
 import pytest
 
-from protogoal.config import from_dict, to_dict
 from protogoal.deep import settings
-from protogoal.presets import DEEP, at_paper_scale
+from protogoal.presets import PRESETS, at_paper_scale
+from protogoal.settings import from_dict, to_dict
 
+DEEP = {name: config for name, config in PRESETS.items() if not config.has_paper_settings}
 SECTIONS = [settings.NetworkSettings, settings.ActorSettings, settings.ReplaySettings, settings.LearnerSettings,
             settings.EvaluationSettings]
 
@@ -38,7 +39,8 @@ def test_paper_scale_is_table_2_of_the_paper():
     assert (pge.controllability_threshold, pge.reachability_threshold) == (0.1, 0.5)
     assert (pge.estimator.projections, pge.batch_size, pge.estimator.discount) == (32, 1024, 0.95)
     assert (pge.p_task, pge.num_buckets, pge.num_candidates, pge.mastery_threshold) == (0.1, 5, 5, 0.6)
-    assert (pge.redraws, config.actor.max_pursuit_steps, config.env.max_steps) == (0, 0, 1000)
+    assert (pge.pruning, pge.strategy, pge.competence, pge.patience) == ("values", "paper", False, 0.0)
+    assert (pge.p_task_most, pge.p_task_of, config.env.max_steps) == (0.1, "choices", 1000)
 
 
 @pytest.mark.parametrize("name", sorted(DEEP))

@@ -16,7 +16,8 @@ from protogoal.deep.segments import Segments
 from protogoal.deep.settings import LearnerSettings, NetworkSettings
 
 ENV = Corridor(length=5, limit=6, num_envs=6)
-KNOWN = KnownGoals(np.arange(5), np.arange(5, dtype=np.int32)[:, None], np.arange(1, 6), np.ones(5, bool), np.ones(5, bool), 5)
+BITS = np.arange(5, dtype=np.int32)[:, None]
+KNOWN = KnownGoals(np.arange(5), BITS, BITS, np.zeros(5, np.int32), np.arange(1, 6), np.ones(5, bool), np.ones(5, bool), 5)
 SETTINGS = LearnerSettings(relabel="all", learning_rate=1e-3, adam_epsilon=1e-8, weight_decay=0.0, max_gradient_norm=0.0)
 
 
@@ -29,7 +30,8 @@ def batch_for(network, burn_in=0):
     segments, _ = play(ENV, 6 + burn_in, 6, burn_in, core_shape=network.core_shape)
     segment = segments[0]
     core = np.random.default_rng(0).normal(size=segment.core.shape).astype(np.float16)
-    return replace(segment, core=core, goal=np.ones_like(segment.goal))
+    weight = np.random.default_rng(1).random(segment.size).astype(np.float32)
+    return replace(segment, core=core, goal=np.ones_like(segment.goal), weight=weight)
 
 
 def slow_loss(network, target, batch: Segments, known, settings, rng, burn_in=0):
@@ -42,7 +44,7 @@ def slow_loss(network, target, batch: Segments, known, settings, rng, burn_in=0)
     total, valid = 0.0, 0
     for i in range(n):
         for k in range(goals.weight.shape[1]):
-            members = torch.as_tensor(goals.members[k] if goals.is_shared else goals.members[i, k])
+            members = torch.as_tensor(goals.slots[k] if goals.is_shared else goals.slots[i, k])
             q = network.q_each(z[:, i], members.expand(steps + 1, 1, -1))[:, 0]  # [T+1, A]
             with torch.no_grad():
                 q_target = target.q_each(z_target[:, i], members.expand(steps + 1, 1, -1))[:, 0].numpy()
@@ -60,7 +62,7 @@ def slow_loss(network, target, batch: Segments, known, settings, rng, burn_in=0)
             for t in range(steps):
                 if learned.is_valid[t, i]:
                     error = q[t, int(learned.action[t, i])] - float(targets[t])
-                    total = total + float(goals.weight[i, k]) * error**2
+                    total = total + float(goals.weight[i, k]) * float(batch.weight[i]) * error**2
         valid += int(learned.is_valid[:, i].sum())
     return total / valid
 
@@ -145,3 +147,29 @@ def test_without_goals_only_the_task_moves_the_values():
     moved = network.phi.free.weight.grad.abs().sum(1)
     assert (moved[:6] == 0).all()  # five bits and the padding
     assert moved[6] > 0  # the task
+
+
+@pytest.mark.parametrize("join", ["bilinear", "concat"])
+def test_rows_that_belong_to_another_bit_begin_anew_everywhere_and_others_go_on(join):
+    network, target = networks(join)
+    learner = Learner(network, target, replace(SETTINGS, average_decay=0.9), 0)
+    batch = batch_for(network)
+    for _ in range(3):
+        learner.update(batch, KNOWN)
+    before = [table.clone() for table, _ in network.goal_tables()]
+    learner._renew(np.array([0, 0, 1, 0, 0], np.int32))
+    for k, (table, std) in enumerate(network.goal_tables()):
+        changed = (table != before[k]).any(1)
+        assert changed.nonzero().flatten().tolist() == [2]
+        assert 0 < table[2].std() < 3 * std
+        for other in (target, learner.average.network):
+            assert (other.goal_tables()[k][0][2] == table[2]).all()
+        for name, moment in learner.optimizer.state[table].items():
+            if name != "step":
+                assert (moment[2] == 0).all()
+                assert (moment[:2] != 0).any()
+    state = learner.state_dict()
+    again = Learner(*networks(join), replace(SETTINGS, average_decay=0.9), 9)
+    again.load_state_dict(state)
+    newer = replace(KNOWN, generation=np.array([0, 1, 1, 0, 0], np.int32))
+    assert learner.update(batch, newer) == again.update(batch, newer)

@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from grids import Corridor
+from reference.goal_sets import make_goal_set
 from reference.relabel import attains, reward_and_discount
 from test_segments import play
 
 from protogoal.deep.relabel import KnownGoals, draw_without_replacement, relabel
 from protogoal.deep.settings import LearnerSettings
 from protogoal.goals.evaluator import PGESettings, ProtoGoalEvaluator
-from protogoal.goals.goal_set import GoalSet
 from protogoal.goals.plausibility import Verdict
 from protogoal.goals.table import TASK
 
@@ -47,14 +47,13 @@ def segment_and_goals(seed=0, conjunctions=True):
         table.add(0, 6)  # cell 0 and odd: never
         table.add(2, 5)  # cell 2 and even
     for segment in segments:
-        bits = np.zeros((segment.steps * segment.size, env.num_bits), bool)
-        for row, active in enumerate(segment.active.reshape(-1, 3)):
-            bits[row, active[active >= 0]] = True
-        table.observe(bits, segment.reward.ravel())
+        table.observe(segment.active.reshape(-1, 3), segment.turned_on.reshape(-1, 3), segment.reward.ravel())
     segment = replace(segments[3], goal=np.where(np.arange(4) % 2 == 0, TASK, 2)[None].repeat(6, 0).astype(np.int32))
-    evaluator.goal_set = replace(GoalSet.empty(), ids=np.array([1, 2, 3]))
+    evaluator.goal_set = make_goal_set([1, 2, 3])
     evaluator.verdict = np.full(table.size, Verdict.PLAUSIBLE, np.int8)
-    evaluator.verdict[3] = Verdict.UNCONTROLLABLE
+    evaluator.verdict[3] = Verdict.UNDECIDED
+    evaluator.verdict[4] = Verdict.UNCONTROLLABLE
+    evaluator.has_control = evaluator.verdict == Verdict.PLAUSIBLE
     return segment, KnownGoals.of(evaluator), table
 
 
@@ -67,7 +66,7 @@ def test_rewards_and_discounts_equal_the_slow_version(settings):
     segment, known, _ = segment_and_goals()
     goals = relabel(segment, known, settings, np.random.default_rng(0))
     for n in range(segment.size):
-        members = goals.members if goals.is_shared else goals.members[n]
+        members = goals.slots if goals.is_shared else goals.slots[n]
         for k, goal in enumerate(members):
             if goals.weight[n, k] == 0:
                 continue
@@ -76,26 +75,42 @@ def test_rewards_and_discounts_equal_the_slow_version(settings):
                 assert (goals.reward[t, n, k], goals.discount[t, n, k]) == pytest.approx((r, d))
 
 
-def test_all_learns_the_task_and_every_observed_goal_once():
+def test_all_learns_the_task_and_every_goal_under_control_or_on_offer_once():
     segment, known, table = segment_and_goals()
     goals = relabel(segment, known, ALL, np.random.default_rng(0))
-    learned = [tuple(i for i in row if i >= 0) for row in goals.members.tolist()]
+    learned = [tuple(i for i in row if i >= 0) for row in goals.slots.tolist()]
     assert learned[0] == ()
-    assert sorted(learned[1:]) == sorted(table.members(int(g)) for g in np.flatnonzero(table.count > 0))
-    assert (0, 6) not in learned  # never observed
+    attained = [table.members(int(g)) for g in np.flatnonzero(table.count > 0)]
+    assert (4,) in attained
+    assert sorted(learned[1:]) == sorted(members for members in attained if members != (4,))  # what is pruned is not learned
+    assert (3,) in learned  # undecided, and on offer
+    assert (0, 6) not in learned  # never attained
     assert (1, 6) in learned
     assert goals.weight[0].tolist() == pytest.approx([1.0] + [1 / (len(learned) - 1)] * (len(learned) - 1))
+
+
+def test_known_goals_are_those_with_a_slot():
+    evaluator = ProtoGoalEvaluator(8, 2, num_slots=3)
+    evaluator.table.observe(np.arange(8)[:, None], np.ones((8, 1), bool), np.zeros(8))
+    evaluator.verdict[:] = Verdict.PLAUSIBLE
+    evaluator.has_control[:] = True
+    evaluator.slots.assign(np.array([6, 2, 5]))
+    known = KnownGoals.of(evaluator)
+    assert known.ids.tolist() == known.bits.tolist() == known.members[:, 0].tolist() == [2, 5, 6]
+    assert known.slots.tolist() == evaluator.slots.of(np.array([[2], [5], [6]])).tolist()
+    assert known.generation.tolist() == [1, 1, 1]
 
 
 @pytest.mark.parametrize("settings", [ALL, NOVELTY])
 def test_a_goal_pursued_in_vain_is_learned_too(settings):
     segment, _, _ = segment_and_goals()
-    evaluator = ProtoGoalEvaluator(8, 2, PGESettings(prune=False))  # bit 7 is never on
-    evaluator.table.observe(np.eye(8, dtype=bool)[:7], np.zeros(7))
-    evaluator.table.record_pursuits([7], [False])
+    evaluator = ProtoGoalEvaluator(8, 2, PGESettings(pruning="off", goal_set_size=1))  # bit 7 is never on
+    evaluator.table.observe(np.arange(7)[:, None], np.ones((7, 1), bool), np.zeros(7))
+    evaluator.table.record_pursuits([7], [False], [5])
+    evaluator.refresh()
     own = replace(segment, goal=np.full_like(segment.goal, 7))
     goals = relabel(own, KnownGoals.of(evaluator), settings, np.random.default_rng(0))
-    members = goals.members if goals.is_shared else goals.members[0]
+    members = goals.slots if goals.is_shared else goals.slots[0]
     place = [row[0] for row in members.tolist()].index(7)
     assert (goals.weight[:, place] > 0).all()
     assert (goals.reward[:, :, place] == 0).all()
@@ -107,17 +122,17 @@ def test_all_draws_a_sample_where_there_are_too_many():
     seen = set()
     for seed in range(30):
         goals = relabel(segment, known, few, np.random.default_rng(seed))
-        assert len(goals.members) == 1 + 3 + 1
-        seen |= {tuple(row) for row in goals.members.tolist()}
+        assert len(goals.slots) == 1 + 3 + 1
+        seen |= {tuple(row) for row in goals.slots.tolist()}
     assert len(seen) == 1 + len(known)
 
 
 def test_novelty_learns_the_task_the_own_goal_and_goals_attained_in_the_segment():
     segment, known, _ = segment_and_goals()
     goals = relabel(segment, known, NOVELTY, np.random.default_rng(1))
-    assert goals.members.shape[:2] == (segment.size, 2 + 3 + 2)
+    assert goals.slots.shape[:2] == (segment.size, 2 + 3 + 2)
     for n in range(segment.size):
-        rows = [tuple(row) for row in goals.members[n].tolist()]
+        rows = [tuple(row) for row in goals.slots[n].tolist()]
         assert all(i < 0 for i in rows[0])
         if segment.goal[0, n] == TASK:
             assert goals.weight[n, 1] == 0

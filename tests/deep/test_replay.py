@@ -1,11 +1,13 @@
 """Replay gives back what was put in, forgets the oldest, and prefers the rare where asked to."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from grids import Corridor
 from test_segments import play
 
-from protogoal.deep.replay import Replay, replay_bytes
+from protogoal.deep.replay import OFTEN, REWARD_SHARE, Replay, replay_bytes
 from protogoal.deep.settings import ReplaySettings
 from protogoal.envs.vector import ArraySpec, dense_bits
 
@@ -25,7 +27,7 @@ def test_segments_come_back_as_they_went_in(kind):
     replay, segments, _ = filled(Corridor(kind=kind))
     for k, segment in enumerate(segments):
         n = segment.size
-        back = replay.read(np.arange(k * n, (k + 1) * n))
+        back = replay.read(np.arange(k * n, (k + 1) * n), np.ones(n, np.float32))
         for name, array in segment.arrays().items():
             assert back.arrays()[name].dtype == array.dtype
             assert (back.arrays()[name] == array).all(), name
@@ -35,7 +37,7 @@ def test_the_oldest_make_room():
     env = Corridor(num_envs=4)
     replay, _segments, _ = filled(env, 40, ReplaySettings(capacity=24, trace_length=4))  # six segments
     assert (replay.capacity, replay.size, replay.added) == (6, 6, 40)
-    stored = {tuple(row) for row in np.moveaxis(replay.read(np.arange(6)).goal, 1, 0).tolist()}
+    stored = {tuple(row) for row in np.moveaxis(replay.read(np.arange(6), np.ones(6, np.float32)).goal, 1, 0).tolist()}
     assert stored == {(36, 37, 38, 39), (32, 33, 34, 35)}  # the last two windows; two of the four of the older one
 
 
@@ -47,7 +49,8 @@ def test_more_segments_than_places_keep_the_last():
 
 def test_uniform_sampling_reaches_everything():
     replay, _, _ = filled()
-    drawn = replay.draw(4000, np.random.default_rng(0))
+    drawn, weight = replay.draw(4000, np.random.default_rng(0))
+    assert (weight == 1).all()
     counts = np.bincount(drawn, minlength=replay.size)
     assert counts.min() > 0.5 * 4000 / replay.size
 
@@ -60,25 +63,109 @@ def test_the_novelty_share_prefers_what_rarely_turned_on():
     times = np.bincount(cells[cells >= 0], minlength=12)
     rarest = int(np.flatnonzero(times > 0)[times[times > 0].argmin()])
     has_rarest = (cells == rarest).any(0)
-    drawn = replay.draw(2000, np.random.default_rng(0))
+    drawn, _ = replay.draw(2000, np.random.default_rng(0))
     uniform, novel = has_rarest[drawn[:1000]].mean(), has_rarest[drawn[1000:]].mean()
     assert novel > 3 * uniform
 
 
-def test_novelty_weights_by_hand():
-    replay, segments, _ = filled(settings=ReplaySettings(capacity=1000, trace_length=4, novelty_exponent=0.5))
-    weights = replay.novelty_weights()
+def rarest_of(replay, segment, n, times, wanted):
+    """What turned on in one segment at its rarest among what is wanted: (times, place), or None. The last place is reward."""
+    happened = {int(segment.active[t, n, l]) for t, l in np.argwhere(segment.turned_on[:, n])} & wanted
+    happened |= {replay.num_bits} if (segment.reward[:, n] != 0).any() else set()
+    return min(((times[i], i) for i in happened), default=None)
+
+
+def times_of(replay, segments):
     times = np.zeros(replay.num_bits + 1)
     for s in segments:
-        for t, n in np.argwhere(s.turned_on[..., 0]):
-            times[s.active[t, n, 0]] += 1
+        for t, n, l in np.argwhere(s.turned_on):
+            times[s.active[t, n, l]] += 1
         times[-1] += (s.reward != 0).sum()
-    last = segments[-1]  # chosen with final counts
-    for n in range(last.size):
-        happened = [last.active[t, n, 0] for t in range(4) if last.turned_on[t, n, 0]]
-        happened += [replay.num_bits] * int((last.reward[:, n] != 0).any())
-        expected = max((times[i] ** -0.5 for i in happened), default=0.0)
-        assert weights[replay.size - last.size + n] == pytest.approx(expected)
+    return times
+
+
+def slow_weights(replay, segments, wanted, exponent):
+    """Weight of every segment in the draw by novelty, and how often its rarest thing happened; by what is known at the end."""
+    times = times_of(replay, segments)
+    found = [rarest_of(replay, s, n, times, wanted) for s in segments for n in range(s.size)]
+    weight = np.array([0.0 if f is None else f[0] ** -exponent for f in found])
+    is_paid = np.array([f is not None and f[1] == replay.num_bits for f in found])
+    paid, others = weight[is_paid].sum(), weight[~is_paid].sum()
+    if 0 < paid < REWARD_SHARE * (paid + others):
+        weight[is_paid] *= REWARD_SHARE / (1 - REWARD_SHARE) * others / paid
+    return weight, np.array([0 if f is None else f[0] for f in found])
+
+
+@pytest.mark.parametrize("burn_in", [0, 3])
+@pytest.mark.parametrize("wanted", [set(range(6)), {2, 4}, set()])
+def test_what_is_wanted_makes_a_segment_novel_and_what_is_stored_is_looked_at_again(wanted, burn_in):
+    settings = ReplaySettings(capacity=1000, trace_length=4, burn_in=burn_in, novelty_exponent=0.5)
+    replay, segments, _ = filled(settings=settings, steps=80)
+    replay.want(np.array(sorted(wanted), int))
+    expected, _ = slow_weights(replay, [s.last(4) for s in segments], wanted, 0.5)
+    np.testing.assert_allclose(replay.novelty_weights(), expected)
+    assert (expected > 0).any()  # a reward is always wanted
+    more, _ = play(Corridor(), 4 + burn_in, 4, burn_in, seed=9)  # and so with what comes later
+    replay.add(more[0])
+    expected, _ = slow_weights(replay, [s.last(4) for s in [*segments, *more]], wanted, 0.5)
+    np.testing.assert_allclose(replay.novelty_weights()[-4:] > 0, expected[-4:] > 0)
+
+
+def test_a_segment_with_a_reward_keeps_its_share_beside_many_goals():
+    settings = ReplaySettings(capacity=10_000, trace_length=4, novelty_share=1.0, novelty_exponent=0.0)
+    replay, segments, _ = filled(Corridor(length=9, limit=30), 400, settings)
+    replay.want(np.array([], int))
+    assert set(np.unique(replay.novelty_weights())) == {0.0, 1.0}  # rewards alone
+    replay.want(np.arange(9))
+    weight = replay.novelty_weights()
+    paid = np.concatenate([(s.reward != 0).any(0) for s in segments])
+    is_rarest = replay._rarest[: replay.size] == replay.num_bits
+    assert (paid >= is_rarest).all()
+    if is_rarest.any():
+        assert weight[is_rarest].sum() / weight.sum() >= REWARD_SHARE - 1e-9
+
+
+def test_weights_of_draws_by_hand():
+    settings = ReplaySettings(capacity=10_000, trace_length=4, novelty_share=0.25, novelty_exponent=1.0)
+    replay, segments, _ = filled(steps=80, settings=settings)
+    replay.want(np.arange(6))
+    novelty, times = slow_weights(replay, segments, set(range(6)), 1.0)
+    places, weight = replay.draw(400, np.random.default_rng(0))
+    size = replay.size
+    for place, found in zip(places, weight, strict=True):
+        probability = 0.75 / size + 0.25 * novelty[place] / novelty.sum()
+        beta = times[place] / (times[place] + OFTEN) if novelty[place] else 1.0
+        assert found == pytest.approx((size * probability) ** -beta, rel=1e-5)
+    uncorrected = Replay(Corridor().observation_spec, 6, 1, (2, 3), replace(settings, correction=0.0))
+    for segment in segments:
+        uncorrected.add(segment)
+    assert (uncorrected.draw(400, np.random.default_rng(0))[1] == 1).all()
+
+
+@pytest.mark.parametrize("share", [0.25, 0.5])
+def test_what_has_happened_often_is_learned_without_bias(share):
+    """E[weight · x] over draws is the mean of x, where all that is rarest has happened very often; without correction it is not."""
+    settings = ReplaySettings(capacity=10_000, trace_length=4, novelty_share=share, novelty_exponent=1.0)
+    replay, _, _ = filled(Corridor(length=9, limit=30), 400, settings)
+    replay.want(np.arange(9))
+    replay._turned_on *= 10_000_000
+    weight = replay.novelty_weights()
+    x = weight / weight.max()  # a loss that is largest for the rare
+    places, counts_for = replay.draw(400_000, np.random.default_rng(0))
+    assert (counts_for * x[places]).mean() == pytest.approx(x.mean(), rel=0.02)
+    assert counts_for.mean() == pytest.approx(1.0, rel=0.02)
+    assert x[places].mean() > 1.3 * x.mean()
+
+
+def test_first_wins_are_learned_from_at_full_weight():
+    settings = ReplaySettings(capacity=10_000, trace_length=4, novelty_share=0.5, novelty_exponent=1.0)
+    replay, segments, _ = filled(Corridor(length=12, limit=30), 400, settings)
+    replay.want(np.array([], int))  # rewards alone
+    times = times_of(replay, segments)[-1]
+    assert 0 < times < 10
+    _, weight = replay.draw(1000, np.random.default_rng(0))
+    novel = weight[500:]
+    assert (novel > 0.5).all()
 
 
 def test_transitions_for_the_evaluator_match_the_steps():

@@ -21,7 +21,7 @@ def play(env, steps, trace_length, burn_in=0, seed=0, core_shape=(2, 3)):
         step = env.step(action)
         core = np.full_like(core, t + 1)  # the core's state names the step before which it was
         goal = np.full(env.num_envs, t)
-        full = builder.append(action, goal, active, step, core)
+        full = builder.append(action, goal, turned_on(step.final_active, active), step, core)
         plain.append((before, action.copy(), step.reward.copy(), step.terminated.copy(), step.truncated.copy(),
                       step.final_active.copy(), active.copy()))
         observation, active = {k: v.copy() for k, v in step.observation.items()}, step.active.copy()
@@ -37,13 +37,14 @@ def test_windows_hold_every_transition_in_order(burn_in):
     for k, segment in enumerate(segments):
         assert segment.steps == 4 + burn_in
         for t in range(segment.steps):
-            observation, action, reward, terminated, truncated, active, _ = plain[4 * k + t]
+            observation, action, reward, terminated, truncated, active, before = plain[4 * k + t]
             assert (segment.observation["cell"][t] == observation["cell"]).all()
             assert (segment.action[t] == action).all()
             assert (segment.reward[t] == reward).all()
             assert (segment.terminated[t] == terminated).all()
             assert (segment.truncated[t] == truncated).all()
             assert (segment.active[t] == active).all()
+            assert (segment.turned_on[t] == turned_on(active, before)).all()
             assert (segment.goal[t] == 4 * k + t).all()
             ended = terminated | truncated
             assert (segment.is_first[t + 1] == ended).all()
@@ -101,7 +102,8 @@ def test_an_unfinished_window_survives_saving():
         if t == 2:
             other.load_state_dict(one.state_dict())
         step = env.step(np.ones(4, int))
-        results = [b.append(np.ones(4, int), np.zeros(4, int), active, step, np.zeros((4, 0, 0)))
+        came_on = turned_on(step.final_active, active)
+        results = [b.append(np.ones(4, int), np.zeros(4, int), came_on, step, np.zeros((4, 0, 0)))
                    for b in ([one, other] if t >= 2 else [one])]
         active = step.active.copy()
         if results[0] is not None:

@@ -3,12 +3,13 @@
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 
-from protogoal.presets import PRESETS, at_paper_scale, own_environment
+from protogoal.domains.own import own_environment
+from protogoal.presets import PRESETS, at_paper_scale
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 COLUMNS = [at_paper_scale(PRESETS["baba-umaze-medium-protogoal"]), PRESETS["baba-umaze-medium-protogoal"],
            PRESETS["minihack-wide-river-lava-protogoal"], PRESETS["deep-sea-protogoal"], own_environment("a:b", "a:b")]
-ELSEWHERE = ("env.", "ray.", "agent57.", "agent", "seed", "threads")
+ELSEWHERE = ("env.", "ray.", "exploration.", "agent", "seed", "threads")
 
 
 def leaves(config, prefix=""):
@@ -43,10 +44,10 @@ def departures(configs, names):
 
 def test_every_departure_from_the_papers_settings_is_in_the_table():
     true = departures(COLUMNS, lambda name: not name.startswith(ELSEWHERE))
-    assert {name: row for name, row in said().items() if not name.startswith("agent57.")} == true
+    assert {name: row for name, row in said().items() if not name.startswith("exploration.")} == true
 
 
 def test_so_is_every_one_of_agent57():
     ours = PRESETS["baba-umaze-medium-agent57"]
-    true = departures([at_paper_scale(ours), ours], lambda name: name.startswith("agent57."))
-    assert {name: row for name, row in said().items() if name.startswith("agent57.")} == true
+    true = departures([at_paper_scale(ours), ours], lambda name: name.startswith("exploration."))
+    assert {name: row for name, row in said().items() if name.startswith("exploration.")} == true

@@ -6,13 +6,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from protogoal import config as configuration
+from protogoal import settings
 from protogoal.cli import main
-from protogoal.config import OwnSettings
+from protogoal.domains import own as own_domain
+from protogoal.domains.domain import make_batch_env
+from protogoal.domains.own import OwnSettings, own_environment
 from protogoal.envs import own
 from protogoal.envs.own import EnvReference, OwnDomain, announced_domains, make_space, own_batch
-from protogoal.presets import announced_presets, own_environment
-from protogoal.run.environments import make_batch_env
+from protogoal.presets import announced_presets
+from protogoal.registry import AGENTS
 
 HERE = Path(__file__).parent
 TINY = ["--actor.num_envs", "4", "--learner.batch_size", "4", "--learner.min_replay", "200", "--network.hidden", "16",
@@ -80,7 +82,7 @@ def test_both_names_are_needed():
 
 def test_the_configuration_survives_json():
     config = own_environment("own_corridor:make", "own_corridor:cells")
-    again = configuration.from_dict(type(config), json.loads(json.dumps(configuration.to_dict(config))))
+    again = settings.from_dict(type(config), json.loads(json.dumps(settings.to_dict(config))))
     assert again == config
 
 
@@ -89,7 +91,7 @@ def test_an_own_environment_is_trained_resumed_and_judged_from_the_command_line(
     names = ["--env", "own_corridor:make", "--space", "own_corridor:cells"]
     run = tmp_path / "run"
     assert main(["train", *names, "--run", str(run), *TINY]) == 0
-    assert main(["eval", str(run), "--episodes", "8", "--json"]) == 0
+    assert main(["eval", str(run), "--episodes", "8", "--json", *names]) == 0
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["steps"] >= 1200
     assert main(["goals", str(run)]) == 0
     assert "cell 3" in capsys.readouterr().out
@@ -133,13 +135,13 @@ def announce(monkeypatch, *entries):
 def test_a_domain_of_another_package_stands_beside_ours(monkeypatch, capsys):
     announce(monkeypatch, ("corridor", "own_corridor:DOMAIN"))
     presets = announced_presets()
-    assert set(presets) == {"corridor-protogoal", "corridor-r2d2"}
+    assert set(presets) == {f"corridor-{agent}" for agent in AGENTS}
     assert presets["corridor-r2d2"].agent == "r2d2"
     assert presets["corridor-protogoal"].actor.num_envs == 4
     assert main(["envs", "--json"]) == 0
     row = json.loads(capsys.readouterr().out)[-1]
     assert (row["name"], row["actions"], row["size"]) == ("corridor", 2, 6)
-    assert row["presets"] == ["corridor-protogoal", "corridor-r2d2"]
+    assert row["presets"] == list(presets)
     assert main(["train", "corridor-protogoal", "--help"]) == 0
     assert main(["train", "corridor-protogaol"]) == 2
     assert "did you mean corridor-protogoal?" in capsys.readouterr().err
@@ -155,7 +157,7 @@ def test_a_domain_that_cannot_be_loaded_is_passed_over_and_named(monkeypatch):
 
 def test_a_domain_with_an_unknown_field_is_refused(monkeypatch):
     domain = OwnDomain("own_corridor:make", "own_corridor:cells", "cells", {"actor.number": 3})
-    monkeypatch.setattr(own, "announced_domains", lambda: {"bad": domain})
+    monkeypatch.setattr(own_domain, "announced_domains", lambda: {"bad": domain})
     with pytest.raises(ValueError, match=r"domain bad: actor.number"):
         announced_presets()
 

@@ -19,7 +19,7 @@ def test_a_simulated_worker_repeats_what_was_recorded_at_its_rate(windows, monke
     monkeypatch.setattr(scaling_load.time, "monotonic", lambda: now[0])
     monkeypatch.setattr(scaling_load.time, "sleep", lambda seconds: now.__setitem__(0, now[0] + seconds))
     worker = scaling_load.SimulatedWorker(windows, rate=200.0)  # 20 steps a window
-    made = [worker.collect(Published(), Published(), False, 1) for _ in range(6)]
+    made = [worker.collect(Published(), Published(), None, False, 1) for _ in range(6)]
     assert made[4][0] is windows[1][0]
     assert now[0] == pytest.approx(100.0 + 6 * 20 / 200)
 

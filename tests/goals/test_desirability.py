@@ -1,9 +1,13 @@
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import goals as reference
 
-from protogoal.goals.desirability import desirability, draw_goals, novelty
+from protogoal.goals.desirability import SELDOM, desirability, draw_goals, draw_rationed, novelty, shares
+from protogoal.goals.plausibility import Verdict
+
+PRUNED = (Verdict.UNOBSERVED, Verdict.STATIC, Verdict.UNCONTROLLABLE, Verdict.UNCONTROLLABLE_KIND)
 
 
 def test_golden_case_worked_by_hand():
@@ -37,3 +41,61 @@ def test_draws_are_proportional_to_desirability():
     u = np.array([1.0, 2.0, 5.0, 4.0])
     drawn = draw_goals(u, np.array([True, True, False, True]), 70_000, np.random.default_rng(0))
     np.testing.assert_allclose(np.bincount(drawn, minlength=4) / 70_000, [1 / 7, 2 / 7, 0, 4 / 7], atol=0.01)
+
+
+def rationed(verdict, size=1000, optimism=0.2, retry=0.1, utility=None, given_up=None, seed=0):
+    verdict = np.array(verdict, np.int8)
+    utility = np.ones(len(verdict)) if utility is None else np.asarray(utility, float)
+    given_up = np.zeros(len(verdict), int) if given_up is None else np.asarray(given_up)
+    return draw_rationed(utility, verdict, given_up, size, shares(verdict, optimism, retry), np.random.default_rng(seed))
+
+
+def test_undecided_and_unreached_goals_have_their_share_of_the_draws_and_no_more():
+    verdict = np.repeat([Verdict.PLAUSIBLE, Verdict.UNDECIDED, Verdict.UNREACHED], [2, 5000, 50])
+    drawn = verdict[rationed(verdict, utility=np.where(verdict == Verdict.PLAUSIBLE, 0.001, 1.0))]
+    assert [(drawn == v).sum() for v in (Verdict.PLAUSIBLE, Verdict.UNDECIDED, Verdict.UNREACHED)] == [700, 200, 100]
+
+
+def test_plausible_goals_take_what_others_leave():
+    assert len(rationed([Verdict.PLAUSIBLE] * 3)) == 1000
+    verdict = np.array([Verdict.PLAUSIBLE, Verdict.UNREACHED])
+    assert (verdict[rationed(verdict)] == Verdict.PLAUSIBLE).sum() == 900
+
+
+def test_while_nothing_is_plausible_undecided_goals_have_its_part():
+    verdict = np.array([Verdict.UNDECIDED] * 3 + [Verdict.UNREACHED, Verdict.STATIC])
+    drawn = verdict[rationed(verdict)]
+    assert ((drawn == Verdict.UNDECIDED).sum(), (drawn == Verdict.UNREACHED).sum()) == (900, 100)
+    assert (verdict[rationed(verdict, optimism=0.0)] == Verdict.UNDECIDED).sum() == 900
+
+
+@given(seed=st.integers(0, 1000), size=st.integers(1, 200))
+@settings(deadline=None)
+def test_nothing_pruned_is_ever_drawn_and_shares_are_kept(seed, size):
+    rng = np.random.default_rng(seed)
+    verdict = rng.choice(np.array(Verdict), size=rng.integers(1, 30))
+    optimism = float(rng.random() * 0.6)
+    retry = float(rng.random() * 0.4)
+    n = len(verdict)
+    drawn = verdict[rationed(verdict, size, optimism, retry, rng.random(n) + 0.01, rng.integers(0, 4, n), seed)]
+    assert len(drawn) <= size
+    assert not np.isin(drawn, PRUNED).any()
+    if (verdict == Verdict.PLAUSIBLE).any():
+        assert (drawn == Verdict.UNDECIDED).sum() <= round(optimism * size)
+        assert (drawn == Verdict.UNREACHED).sum() <= round(retry * size)
+        assert len(drawn) == size or round((1 - optimism - retry) * size) == 0
+
+
+def test_what_was_given_up_is_tried_more_seldom_each_time():
+    verdict = np.array([Verdict.UNREACHED] * 3 + [Verdict.PLAUSIBLE])
+    drawn = rationed(verdict, 100_000, retry=0.5, given_up=[0, 1, 3, 0])
+    found = np.bincount(drawn[drawn < 3], minlength=3) / (drawn < 3).sum()
+    weight = SELDOM ** np.array([0, 1, 3])
+    np.testing.assert_allclose(found, weight / weight.sum(), atol=0.01)
+    assert len(rationed(verdict, given_up=[1000] * 4)) == 1000  # and never not at all
+
+
+@pytest.mark.parametrize(("optimism", "retry"), [(0.2, 0.1), (0.0, 0.0), (0.6, 0.4)])
+def test_shares_are_a_whole(optimism, retry):
+    for verdict in ([Verdict.PLAUSIBLE, Verdict.UNDECIDED], [Verdict.UNDECIDED]):
+        assert sum(shares(np.array(verdict), optimism, retry).values()) == pytest.approx(1.0)

@@ -4,120 +4,300 @@ import numpy as np
 import pytest
 
 from protogoal.goals import TASK, CounterThresholds, PGESettings, ProtoGoalEvaluator, SeekAvoid, TransitionBatch, Verdict
+from protogoal.goals import evaluator as module
 from protogoal.goals.desirability import desirability
+from protogoal.goals.practice import LEAST_LIMIT
+from protogoal.goals.trials import LAGS, TrialEvents
+
+CELLS, LAMP, SUN, NEVER = range(6), 6, 7, 8
 
 
-def corridor(n=1500, cells=6, seed=0):
-    """A walk in a corridor beside a lamp that flickers: bits are the cells, the lamp, and one bit that never lights."""
+def corridor(n=3000, seed=0):
+    """A walk in a corridor of 6 cells beside a lamp that flickers, a sun that is always on, and a bit that never is."""
     rng = np.random.default_rng(seed)
-    state = np.zeros((n + 1, cells + 2), bool)
-    place, action = 0, rng.integers(2, size=n)
+    state = np.zeros((n + 1, 9), bool)
+    action = rng.integers(2, size=n)
+    place = 0
     state[0, 0] = True
     for t in range(n):
-        place = int(np.clip(place + 2 * action[t] - 1, 0, cells - 1))
+        place = int(np.clip(place + 2 * action[t] - 1, 0, 5))
         state[t + 1, place] = True
-        state[t + 1, cells] = rng.random() < 0.5
-    return TransitionBatch(state[:-1].astype(np.float32), action, state[1:].astype(np.float32), np.zeros(n, bool), state[1:])
+    state[:, LAMP] = rng.random(n + 1) < 0.5
+    state[:, SUN] = True
+    return state, action
 
 
-@pytest.fixture
-def evaluator():
-    pge = ProtoGoalEvaluator(8, num_actions=2, seed=3)
-    batch = corridor()
-    pge.observe(batch.bits, np.zeros(len(batch.action)))
-    return pge, batch
+def filled(settings=None, seed=3, n=3000, **more):
+    pge = ProtoGoalEvaluator(9, 2, settings, seed, **more)
+    state, action = corridor(n)
+    pge.observe(state[:-1], action, state[1:])
+    return pge
 
 
-def test_cells_are_offered_and_the_lamp_and_the_unseen_are_pruned(evaluator):
-    pge, batch = evaluator
-    goals = pge.refresh(batch)
-    assert set(goals.ids.tolist()) == set(range(6))
-    assert [Verdict(v) for v in pge.verdict] == [Verdict.PLAUSIBLE] * 6 + [Verdict.UNCONTROLLABLE, Verdict.UNOBSERVED]
+def batch_of(state, action):
+    seen = state.astype(np.float32)
+    return TransitionBatch(seen[:-1], action, seen[1:], np.zeros(len(action), bool), state[1:])
+
+
+def test_cells_are_offered_and_the_lamp_the_sun_and_the_unseen_are_pruned():
+    pge = filled()
+    goals = pge.refresh()
+    assert set(goals.ids.tolist()) == set(CELLS)
+    expected = [Verdict.PLAUSIBLE] * 6 + [Verdict.UNCONTROLLABLE, Verdict.STATIC, Verdict.UNOBSERVED]
+    assert [Verdict(v) for v in pge.verdict] == expected
     assert goals.version == 1
-    assert "not controllable" in pge.explain(6)
-    assert "never observed" in pge.explain(7)
+    assert np.flatnonzero(pge.has_control).tolist() == list(CELLS)
+    for goal, words in ((0, "plausible"), (LAMP, "not controllable"), (SUN, "static"), (NEVER, "never on")):
+        assert words in pge.explain(goal)
 
 
-def test_with_pruning_off_the_draw_is_desirability_alone(evaluator):
-    _pge, batch = evaluator
-    reward = np.zeros(len(batch.action))
-    other = ProtoGoalEvaluator(8, 2, PGESettings(prune=False, goal_set_size=100_000), seed=3)
-    other.observe(batch.bits, reward)
-    other.refresh(batch)
-    assert set(other.goal_set.ids.tolist()) == set(range(8))  # what was never seen too
-    wanted = desirability(other.table.count, other.table.reward_mean)
-    np.testing.assert_allclose(np.sort(other.goal_set.novelty), np.sort(wanted))
+def test_the_papers_rule_is_one_setting_away():
+    pge = filled(PGESettings(pruning="values"))
+    with pytest.raises(ValueError, match="needs a batch"):
+        pge.refresh()
+    goals = pge.refresh(batch_of(*corridor(1024, seed=1)))
+    assert LAMP not in goals.ids
+    assert pge.verdict[NEVER] == Verdict.UNOBSERVED
+    assert np.isfinite(pge.values.seek_max[:6]).all()
+    assert "V_seek" in pge.explain(0)
 
 
-def test_a_goal_absent_from_the_batch_stays_plausible_once_it_was_observed(evaluator):
-    pge, batch = evaluator
-    pge.observe(np.eye(8, dtype=bool)[7:], [0.0])
-    pge.refresh(batch)
-    assert pge.verdict[7] == Verdict.UNSAMPLED
-    assert 7 in pge.goal_set.ids
-    assert "optimism" in pge.explain(7)
+@pytest.mark.parametrize(("pruning", "offered"), [("off", set(range(9))), ("observed", set(range(8)))])
+def test_without_pruning_the_draw_is_desirability_alone(pruning, offered):
+    pge = filled(PGESettings(pruning=pruning, goal_set_size=20_000, optimism=0.0, retry=0.0))
+    assert set(pge.refresh().ids.tolist()) == offered
+    wanted = desirability(pge.table.count, pge.table.reward_mean)[pge.goal_set.ids]
+    np.testing.assert_allclose(pge.goal_set.novelty, wanted)
 
 
-def test_mastered_goals_are_recombined_and_face_the_same_test(evaluator):
-    pge, batch = evaluator
-    pge.refresh(batch)
-    pge.record_pursuit(np.repeat(np.arange(6), 10), np.ones(60, bool))
+def test_what_turned_on_too_seldom_is_undecided_and_has_a_bounded_share_of_the_choices():
+    pge = ProtoGoalEvaluator(40, 2, PGESettings(p_task=0.0, p_task_most=0.0), seed=3)
+    state, action = corridor()
+    wide = np.zeros((len(state), 40), bool)
+    wide[:, :6] = state[:, :6]
+    for k in range(20):  # each once
+        wide[50 * k + 7, 10 + k] = True
+    pge.observe(wide[:-1], action, wide[1:])
+    goals = pge.refresh()
+    rare = goals.verdict == Verdict.UNDECIDED
+    assert set(goals.ids[rare].tolist()) <= set(range(10, 30))
+    assert rare.any()
+    chosen = pge.select(np.full((5000, len(goals)), 0.5), np.random.default_rng(0))
+    assert (chosen >= 10).mean() == pytest.approx(pge.settings.optimism / (1 - pge.settings.retry), abs=0.03)
+
+
+def test_the_order_of_transitions_and_the_ends_of_episodes_reach_the_trials():
+    pge = ProtoGoalEvaluator(3, 4)
+    before, after = np.zeros((6, 3), bool), np.zeros((6, 3), bool)
+    after[5, 2] = True
+    action, first = np.array([3, 2, 1, 0, 1, 2]), np.array([True, False, True, False, False, False])
+    pge.observe(before, action, after, first=first)
+    assert pge.trials.bits.tolist() == [2]
+    lag_n, lag_u = pge.trials.sums.arrays()[3:]
+    assert lag_n[0].tolist() == [1, 1, 1] + [0] * (LAGS - 4)  # the episode began three steps before
+    assert lag_u[0, :3].argmax(1).tolist() == [1, 0, 1]
+    assert pge.trials.sums.arrays()[1][0, :, -1].argmax() == 2
+
+
+def test_probabilities_of_the_policy_reach_the_trials():
+    pge = ProtoGoalEvaluator(2, 2)
+    after = np.array([[True, False]] * 3)
+    pge.observe(np.zeros((3, 2), bool), [0, 1, 0], after, probability=[[0.9, 0.1], [0.9, 0.1], [1.0, 0.0]], first=[True] * 3)
+    assert pge.trials.sums.arrays()[0][0] == pytest.approx(0.1 / 0.9 + 1.0)
+
+
+def test_an_and_goal_is_as_plausible_as_the_least_of_its_bits():
+    pge = filled()
+    table = pge.table
+    cell_and_lamp, two_cells, cell_and_sun = table.add(3, LAMP), table.add(2, 3), table.add(3, SUN)
+    state, action = corridor(seed=1)
+    pge.observe(state[:-1], action, state[1:])
+    pge.refresh()
+    assert pge.verdict[cell_and_lamp] == Verdict.UNCONTROLLABLE
+    assert pge.verdict[two_cells] == Verdict.UNOBSERVED  # nobody is in two cells at once
+    assert pge.verdict[cell_and_sun] == Verdict.STATIC
+
+
+def test_mastered_goals_are_recombined():
+    pge = filled(PGESettings(recombinations=3))
+    pge.refresh()
+    pge.record_pursuit(np.repeat(CELLS, 10), np.ones(60, bool), np.full(60, 4))
     assert pge.mastered[:6].all()
     for _ in range(10):
-        pge.refresh(batch)
-    assert pge.table.size > 8
-    assert len(pge.verdict) == len(pge.values.hits) == pge.table.size
-    assert (pge.verdict[8:] == Verdict.UNOBSERVED).all()  # nobody is in two cells at once
-    assert pge.name(8) == " AND ".join(f"bit {i}" for i in pge.table.members(8))
+        pge.refresh()
+    assert pge.table.size > 9
+    assert len(pge.verdict) == len(pge.has_control) == len(pge.values.hits) == len(pge.tested.p) == pge.table.size
+    assert pge.name(9) == " AND ".join(f"bit {i}" for i in pge.table.members(9))
+    for goal in range(pge.table.size):
+        assert pge.explain(goal).endswith(".")
+
+
+def test_a_goal_that_pursuits_do_not_reach_is_called_so_and_offered_seldom_but_for_ever():
+    pge = filled()
+    pge.record_pursuit([3] * 60, [False] * 60, [5] * 60)
+    offered = 0
+    for _ in range(20):
+        goals = pge.refresh()
+        assert pge.verdict[3] == Verdict.UNREACHED
+        assert pge.has_control[3]
+        offered += 3 in goals.ids
+    assert offered > 10  # the only one of its verdict, so it has that whole share
+    assert goals.share[goals.ids == 3].tolist() == [pge.settings.retry] or 3 not in goals.ids
+    assert "not reached in practice" in pge.explain(3)
+    pge.record_pursuit([3] * 100, [True] * 100, [5] * 100)
+    pge.refresh()
+    assert pge.verdict[3] == Verdict.PLAUSIBLE
+
+
+def test_limits_competence_and_timescales_are_published_with_the_goals():
+    pge = filled()
+    pge.record_pursuit([2] * 10, [True] * 10, [20] * 10)
+    pge.record_pursuit([4] * 9, [True] * 3 + [False] * 6, [1] * 9)
+    pge.record_values(np.array([2, 4]), np.array([0.25, 0.75]))
+    goals = pge.refresh()
+    two, four = (int(np.flatnonzero(goals.ids == g)[0]) for g in (2, 4))
+    assert goals.limit[[two, four]].tolist() == [60, LEAST_LIMIT]
+    assert goals.competence[two] == 1.0 >= goals.competence[four]
+    np.testing.assert_allclose(goals.timescale[[two, four]], [0.25, 0.75])
+    assert np.isnan(np.delete(goals.timescale, [two, four])).all()
+    plain = filled(PGESettings(competence=False, patience=0.0))
+    plain.record_pursuit([2] * 10, [True] * 5 + [False] * 5, [20] * 10)
+    goals = plain.refresh()
+    assert (goals.competence == 1).all()
+    assert (goals.limit == 0).all()
+
+
+def test_p_task_is_a_share_of_the_steps_by_hand():
+    pge = ProtoGoalEvaluator(4, 2, PGESettings(p_task=0.1, p_task_most=0.8))
+    assert pge.p_task == pytest.approx(0.1)  # nothing was pursued: all lengths count as 1
+    pge.record_pursuit([0, TASK], [False, False], [10, 90])
+    # 0.1 of the steps: p · 90 = 0.1 (p · 90 + (1 − p) · 10)
+    assert pge.p_task == pytest.approx(0.1 * 10 / (0.1 * 10 + 0.9 * 90))
+    p = pge.p_task
+    assert p * 90 / (p * 90 + (1 - p) * 10) == pytest.approx(0.1)
+    assert ProtoGoalEvaluator(4, 2, PGESettings(p_task=1.0, p_task_most=1.0)).p_task == 1.0
+
+
+def test_p_task_rises_with_success_at_the_task():
+    settings = PGESettings(p_task=0.1, p_task_most=0.8, p_task_of="choices")
+    found = []
+    for wins in (0, 5, 25, 50, 100):
+        pge = ProtoGoalEvaluator(4, 2, settings)
+        pge.record_pursuit([TASK] * 100, np.arange(100) < wins, [20] * 100)
+        found.append(pge.p_task)
+        assert pge.p_task == pytest.approx(0.1 + 0.7 * min(1.0, wins / 100 / module.GOOD_SUCCESS))
+    assert found[0] == pytest.approx(0.1)
+    assert found == sorted(found)
+    assert found[-1] == pytest.approx(0.8)
+    fixed = ProtoGoalEvaluator(4, 2, PGESettings(p_task=0.3, p_task_most=0.3, p_task_of="choices"))
+    fixed.record_pursuit([TASK] * 100, [True] * 100, [20] * 100)
+    assert fixed.p_task == pytest.approx(0.3)
 
 
 def test_tabular_values_take_the_same_path():
-    pge = ProtoGoalEvaluator(CounterThresholds({"gold": [1, 2, 3]}), 4)
-    pge.observe(np.ones((4, 3), bool), np.zeros(4))
+    pge = ProtoGoalEvaluator(CounterThresholds({"gold": [1, 2, 3]}), 4, PGESettings(pruning="values"))
+    pge.observe(np.zeros((4, 3), bool), np.zeros(4, int), np.ones((4, 3), bool))
     values = SeekAvoid(np.array([0.9, 0.4, 0.9]), np.array([0.8, 0.3, 0.5]), np.array([-0.1, -0.1, -0.45]), np.array([5, 5, 5]))
     pge.refresh_values(values)
-    assert [Verdict(v).name for v in pge.verdict] == ["PLAUSIBLE", "UNREACHABLE", "UNCONTROLLABLE"]
+    assert [Verdict(v).name for v in pge.verdict] == ["PLAUSIBLE", "UNREACHED", "UNCONTROLLABLE"]
     assert pge.name(0) == "gold ≥ 1"
     with pytest.raises(ValueError, match="the table has 3"):
         pge.refresh_values(SeekAvoid(np.zeros(2), np.zeros(2), np.zeros(2), np.zeros(2, int)))
 
 
-def test_select_takes_a_matrix_or_a_function(evaluator):
-    pge, batch = evaluator
+def test_select_takes_a_matrix_or_a_function():
+    pge = filled()
     rng = np.random.default_rng(0)
+    bits = corridor()[0][:50]
     assert pge.select(np.empty((2, 0)), rng).tolist() == [TASK, TASK]  # before the first refresh
-    k = len(pge.refresh(batch))
+    k = len(pge.refresh())
     assert pge.select(np.ones((50, k)), rng).shape == (50,)
-    chosen = pge.select(lambda rows, positions: np.ones(positions.shape), rng, batch.bits[:50])
+    chosen = pge.select(lambda rows, positions: np.ones(positions.shape), rng, bits)
     on = chosen != TASK
-    assert not batch.bits[:50][on, chosen[on]].any()
+    assert not bits[on, chosen[on]].any()
     with pytest.raises(ValueError, match="one column for each"):
         pge.select(np.ones((2, k + 1)), rng)
     with pytest.raises(ValueError, match="needs the states' bits"):
         pge.select(lambda rows, positions: np.ones(positions.shape), rng)
 
 
-def test_state_round_trip_continues_to_the_bit(evaluator):
-    pge, batch = evaluator
-    pge.refresh(batch)
-    pge.record_pursuit(np.repeat(np.arange(6), 10), np.ones(60, bool))
-    pge.refresh(batch)
+def test_with_few_slots_only_goals_that_have_one_are_offered():
+    pge = filled(num_slots=3)
+    for _ in range(5):
+        goals = pge.refresh()
+        assert 0 < len(goals) <= 3
+        assert (goals.slots[:, 0] >= 0).all()
+        assert len(set(goals.slots[:, 0].tolist())) == len(goals)
+
+
+def test_state_round_trip_continues_to_the_bit():
+    pge = filled(num_slots=4)
+    pge.refresh()
+    pge.record_pursuit(np.repeat(CELLS, 10), np.ones(60, bool), np.full(60, 4))
+    pge.record_pursuit([LAMP] * 30, [False] * 30, [9] * 30)
+    pge.refresh()
     state = pge.state_dict()
     json.dumps(state, default=lambda x: x.tolist())  # plain arrays and JSON, nothing else
-    other = ProtoGoalEvaluator(8, num_actions=2, seed=99)
+    other = filled(seed=99, num_slots=4)
+    other.refresh()
     other.load_state_dict(state)
-    for _ in range(3):
-        pge.refresh(batch)
-        other.refresh(batch)
-    np.testing.assert_array_equal(pge.goal_set.ids, other.goal_set.ids)
+    more, action = corridor(seed=5)
+    for each in (pge, other):
+        each.observe(more[:-1], action, more[1:])
+        for _ in range(3):
+            each.refresh()
+    for name, array in vars(pge.goal_set).items():
+        np.testing.assert_array_equal(array, getattr(other.goal_set, name))
     np.testing.assert_array_equal(pge.verdict, other.verdict)
     for name, array in pge.snapshot().items():
         np.testing.assert_array_equal(array, other.snapshot()[name])
 
 
+def test_counting_window_by_window_judges_as_counting_at_once():
+    """What a worker sends: the bits that are on, which turned on, and the trials among them."""
+    state, action = corridor()
+    one, other = ProtoGoalEvaluator(9, 2, seed=1), ProtoGoalEvaluator(9, 2, seed=1)
+    one.observe(state[:-1], action, state[1:])
+    events = []
+    other.count = lambda active, on, reward, trials: events.append((active, on, reward, trials))
+    other.observe(state[:-1], action, state[1:])
+    del other.count
+    (active, on, reward, trials), = events
+    for part in np.array_split(np.arange(len(action)), 7):
+        inside = np.isin(trials.row, part)
+        window = TrialEvents(trials.before[part], trials.action[part], (trials.row[inside] - part[0]).astype(np.int32),
+                             trials.bit[inside])
+        other.count(active[part], on[part], reward[part], window)
+    one.refresh()
+    other.refresh()
+    np.testing.assert_array_equal(one.verdict, other.verdict)
+    np.testing.assert_allclose(one.tested.p, other.tested.p, rtol=1e-3)
+    np.testing.assert_array_equal(one.goal_set.ids, other.goal_set.ids)
+
+
+@pytest.mark.parametrize(("change", "words"), [
+    ({"action": np.array([0, 2])}, r"must be in \[0, 2\)"),
+    ({"action": np.array([0])}, "of the same n transitions"),
+    ({"after": np.zeros((3, 9), bool)}, "of the same n transitions"),
+    ({"before": np.zeros((2, 8), bool)}, r"\[n, 9\]"),
+    ({"probability": np.full((2, 3), 1 / 3)}, r"probability .*\[2, 2\]"),
+    ({"probability": np.array([[0.5, 0.2], [1.0, 0.0]])}, "probability .* sum to 1"),
+    ({"first": np.zeros(3, bool)}, r"first .*\[2\]"),
+])
+def test_transitions_that_do_not_fit_are_refused_in_words_and_change_nothing(change, words):
+    pge = ProtoGoalEvaluator(9, 2)
+    good = {"before": np.zeros((2, 9), bool), "action": np.array([0, 1]), "after": np.ones((2, 9), bool)}
+    with pytest.raises(ValueError, match=words):
+        pge.observe(**good | change)
+    assert pge.table.transitions == 0
+    assert not pge.table.observed.any()
+
+
 @pytest.mark.parametrize(("field", "value"), [
     ("reachability_threshold", 1.5), ("controllability_threshold", -0.1), ("p_task", 2.0), ("goal_set_size", 0),
-    ("num_buckets", 0), ("mastery_threshold", 1.1), ("batch_size", 1), ("recombinations", -1),
+    ("num_buckets", 0), ("mastery_threshold", 1.1), ("batch_size", 1), ("recombinations", -1), ("optimism", 1.2), ("retry", 0.95),
+    ("pruning", "all"), ("p_task_of", "episodes"), ("p_task_most", -1.0), ("patience", -1.0), ("patience", float("nan")),
+    ("horizon", 0),
 ])
 def test_settings_out_of_range_name_the_field(field, value):
     with pytest.raises(ValueError, match=field):

@@ -2,92 +2,109 @@ import json
 
 import numpy as np
 import pytest
+from reference.goal_sets import make_goal_set
 
 from protogoal.goals import TASK, PGESettings, ProtoGoalEvaluator, SeekAvoid
-from protogoal.goals.selection import STRATEGIES, make_goal_set, select
-from protogoal.goals.strategies import PROGRESS_FLOOR, VALUE_FLOOR
-from protogoal.goals.table import GoalTable
+from protogoal.goals.plausibility import Verdict
+from protogoal.goals.selection import select
+from protogoal.goals.strategies import PRIOR, PROGRESS_FLOOR, STRATEGIES, VALUE_FLOOR, competence
+from protogoal.goals.table import FADE, GoalTable
+
+LENGTH = 5  # of pursuits, where it does not matter
 
 
-def goal_set(strategy, weight, k=4):
-    members = np.arange(k, dtype=np.int32)[:, None]
-    return make_goal_set(1, np.arange(k), np.ones(k, np.int64), np.linspace(0.1, 0.9, k), members, 2, strategy,
-                         np.asarray(weight, float))
-
-
-def shares(goals, value=(0.0, 0.0, 0.0, 0.0), bits=None, n=40_000):
+def shares(goals, value=(0.0, 0.0, 0.0, 0.0), on=(), n=40_000):
     value = np.asarray(value)
-    states = np.zeros((n, 4), bool) if bits is None else np.tile(bits, (n, 1))
-    chosen = select(goals, lambda rows, p: value[p], states, np.random.default_rng(0), p_task=0.0)
+    active = np.tile([*on, -1], (n, 1))
+    chosen = select(goals, lambda rows, p: value[p], active, np.random.default_rng(0))
     return np.array([(chosen == g).mean() for g in range(-1, 4)])  # the task first
+
+
+def four(strategy, **fields):
+    return make_goal_set(np.arange(4), strategy=strategy, p_task=0.0, **fields)
 
 
 def test_the_papers_rule_draws_the_same_numbers_as_ever():
     rng = np.random.default_rng(5)
-    members = np.stack([np.arange(23), np.full(23, -1)], 1).astype(np.int32)
-    goals = make_goal_set(1, np.arange(23), rng.integers(1, 500, 23), rng.random(23), members, 5)
+    goals = make_goal_set(np.arange(23), rng.integers(1, 500, 23), rng.random(23), 5, strategy="paper", p_task=0.1)
     value, bits = rng.random((40, 23)), rng.random((40, 23)) < 0.3
-    draws = np.random.default_rng(11)
-
-    def choose(**settings):
-        return select(goals, lambda rows, p: np.take_along_axis(value[rows], p, 1), bits, draws, **settings).tolist()
-
-    assert choose()[:12] == [16, 7, 11, -1, 14, 20, -1, 9, -1, 12, 9, 1]
-    assert choose(redraws=2, value_floor=0.6)[:12] == [11, -1, -1, 17, 21, 11, 6, 12, 9, 12, 2, 1]
-    assert choose(num_candidates=1, p_task=0.0)[:12] == [5, 16, 9, 2, -1, -1, 9, 16, 15, -1, 14, 15]
-    assert draws.random() == 0.3328420761268649
+    active = np.where(bits, np.arange(23), -1)
+    chosen = select(goals, lambda rows, p: np.take_along_axis(value[rows], p, 1), active, np.random.default_rng(11))
+    assert chosen[:12].tolist() == [16, 7, 11, -1, 14, 20, -1, 9, -1, 12, 9, 1]
 
 
 def test_uniform_gives_every_goal_the_same_chance():
-    np.testing.assert_allclose(shares(goal_set("uniform", np.ones(4)), [0.9, 0.1, 0.5, 0.0])[1:], np.full(4, 0.25), atol=0.01)
+    np.testing.assert_allclose(shares(four("uniform"), [0.9, 0.1, 0.5, 0.0])[1:], np.full(4, 0.25), atol=0.01)
 
 
-def test_product_multiplies_novelty_and_reachability():
-    novelty, value = np.array([1.0, 0.5, 0.5, 0.1]), np.array([0.1, 0.2, 0.0, 0.9])
-    expected = novelty * (value + VALUE_FLOOR)
-    np.testing.assert_allclose(shares(goal_set("product", novelty), value)[1:], expected / expected.sum(), atol=0.01)
+def test_product_multiplies_novelty_competence_and_reachability():
+    count, value, able = np.array([1, 4, 4, 100]), np.array([0.1, 0.2, 0.0, 0.9]), np.array([1.0, 0.5, 1.0, 0.7])
+    expected = count**-0.5 * able * (value + VALUE_FLOOR)
+    goals = four("product", count=count, competence=able)
+    np.testing.assert_allclose(shares(goals, value)[1:], expected / expected.sum(), atol=0.01)
 
 
 def test_progress_follows_its_weights_alone():
     weight = np.array([0.1, 0.1, 0.7, 0.1])
-    np.testing.assert_allclose(shares(goal_set("progress", weight), [0.9, 0.9, 0.0, 0.9])[1:], weight, atol=0.01)
+    np.testing.assert_allclose(shares(four("progress", weight=weight), [0.9, 0.9, 0.0, 0.9])[1:], weight, atol=0.01)
 
 
-@pytest.mark.parametrize("strategy", ["uniform", "product", "progress"])
-def test_no_strategy_offers_what_is_attained_here(strategy):
-    goals = goal_set(strategy, np.ones(4))
-    assert shares(goals, bits=[True, True, True, False])[4] == 1.0
-    assert shares(goals, bits=[True] * 4)[0] == 1.0  # nothing left: the task
+@pytest.mark.parametrize("strategy", ["product", "uniform", "progress"])
+def test_goals_of_each_verdict_have_their_share_of_the_choices_whatever_their_weights(strategy):
+    verdict = np.array([Verdict.PLAUSIBLE, Verdict.UNDECIDED, Verdict.UNDECIDED, Verdict.UNREACHED], np.int8)
+    share = np.array([0.7, 0.2, 0.2, 0.1])
+    goals = four(strategy, verdict=verdict, share=share, weight=np.array([0.01, 3.0, 1.0, 9.0]), count=[10**6, 1, 1, 1])
+    found = shares(goals, [0.0, 1.0, 1.0, 1.0])[1:]
+    np.testing.assert_allclose([found[0], found[1:3].sum(), found[3]], [0.7, 0.2, 0.1], atol=0.01)
+    # where none of a verdict can be offered, the others have its part
+    found = shares(goals, [0.0, 1.0, 1.0, 1.0], on=[0])[1:]
+    np.testing.assert_allclose([found[0], found[1:3].sum(), found[3]], [0.0, 2 / 3, 1 / 3], atol=0.01)
 
 
-def test_redraws_leave_strategies_alone_that_do_not_ask_for_values():
-    goals = goal_set("uniform", np.ones(4))
+def test_product_tries_undecided_goals_whatever_is_believed_of_them():
+    verdict = np.array([Verdict.PLAUSIBLE, Verdict.PLAUSIBLE, Verdict.UNDECIDED, Verdict.UNDECIDED], np.int8)
+    goals = four("product", verdict=verdict, share=np.full(4, 0.5))
+    found = shares(goals, [0.9, 0.0, 0.9, 0.0])[1:]
+    np.testing.assert_allclose(found[2:], [0.25, 0.25], atol=0.01)
+    assert found[0] > 20 * found[1]
 
-    def choose(**settings):
-        states, rng = np.zeros((50, 4), bool), np.random.default_rng(3)
-        return select(goals, lambda rows, p: np.zeros(p.shape), states, rng, **settings).tolist()
 
-    assert choose() == choose(redraws=3, value_floor=0.5)
+def test_competence_by_hand():
+    table = GoalTable(5)
+    assert (competence(table, np.zeros(5, int)) == 1).all()  # while nothing was pursued
+    table.record_pursuits([1] * 3, [True, False, True], [LENGTH] * 3)
+    table.record_pursuits([2] * 20, [False] * 20, [LENGTH] * 20)
+    n_1, s_1, n_2 = 1 + FADE + FADE**2, 1 + FADE**2, sum(FADE**age for age in range(20))  # an older pursuit counts for less
+    of_kind = (s_1 + 1) / (n_1 + n_2 + 1)
+    success = np.array([of_kind, (s_1 + PRIOR * of_kind) / (n_1 + PRIOR), PRIOR * of_kind / (n_2 + PRIOR), 1, 1])
+    expected = np.minimum(1, 4 * success)
+    assert expected[0] < 1 == expected[1] > expected[2]
+    # of the same kind; two that were pursued; of another kind; of a kind that is not known
+    np.testing.assert_allclose(competence(table, np.array([4, 4, 4, 0, -1])), expected)
 
 
 def test_learning_progress_compares_the_last_five_pursuits_with_the_five_before():
     table = GoalTable(4)
-    table.record_pursuits([0] * 10, [0, 0, 0, 0, 0, 1, 1, 1, 1, 1])  # learned between
-    table.record_pursuits([1] * 13, [0, 1, 1] + [1] * 10)  # mastered long ago
-    table.record_pursuits([2] * 12, [1, 0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 1])  # being forgotten; the ring has turned
-    table.record_pursuits([3] * 9, [0] * 9)  # not known yet
+    for goal, outcomes in enumerate((
+        [0, 0, 0, 0, 0, 1, 1, 1, 1, 1],  # learned between
+        [0, 1, 1] + [1] * 10,  # mastered long ago
+        [1, 0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 1],  # being forgotten; the ring has turned
+        [0] * 9,  # not known yet
+    )):
+        table.record_pursuits([goal] * len(outcomes), outcomes, [LENGTH] * len(outcomes))
     np.testing.assert_allclose(table.learning_progress, [1.0, 0.0, 0.4, 1.0])
 
 
 @pytest.mark.parametrize("strategy", list(STRATEGIES))
 def test_every_strategy_works_in_the_evaluator_and_survives_a_round_trip(strategy):
-    pge = ProtoGoalEvaluator(6, 2, PGESettings(strategy=strategy, p_task=0.0), seed=1)
-    pge.observe(np.eye(6, dtype=bool), np.zeros(6))
-    pge.record_pursuit([2] * 10, [False] * 5 + [True] * 5)
-    pge.record_pursuit([0, 1, 3, 4, 5] * 10, [True] * 50)
+    settings = PGESettings(pruning="values", strategy=strategy, p_task=0.0, p_task_most=0.0)
+    pge = ProtoGoalEvaluator(6, 2, settings, seed=1)
+    pge.observe(np.zeros((6, 6), bool), np.zeros(6, int), np.eye(6, dtype=bool))
+    pge.record_pursuit([2] * 10, [False] * 5 + [True] * 5, [LENGTH] * 10)
+    pge.record_pursuit([0, 1, 3, 4, 5] * 10, [True] * 50, [LENGTH] * 50)
     pge.refresh_values(SeekAvoid(np.full(6, 0.9), np.full(6, 0.6), np.full(6, -0.1), np.full(6, 3)))
     assert pge.goal_set.strategy == strategy
-    other = ProtoGoalEvaluator(6, 2, PGESettings(strategy=strategy, p_task=0.0), seed=2)
+    other = ProtoGoalEvaluator(6, 2, settings, seed=2)
     state = pge.state_dict()
     json.dumps(state, default=lambda x: x.tolist())
     other.load_state_dict(state)
@@ -100,5 +117,5 @@ def test_every_strategy_works_in_the_evaluator_and_survives_a_round_trip(strateg
 
 
 def test_an_unknown_strategy_names_the_known_ones():
-    with pytest.raises(ValueError, match="paper, uniform, product, progress"):
+    with pytest.raises(ValueError, match="paper, product, uniform, progress"):
         PGESettings(strategy="random")

@@ -12,20 +12,18 @@ from protogoal.config import DeepConfig
 from protogoal.deep.act import evaluate
 from protogoal.deep.settings import ActorSettings, LearnerSettings, NetworkSettings, ReplaySettings
 from protogoal.envs.vector import ArraySpec, BatchStep
-from protogoal.goals.evaluator import PGESettings
 from protogoal.goals.spaces import Factor, OneHotFactors
 
 pytestmark = pytest.mark.learning
 
 CONFIG = DeepConfig(
     network=NetworkSettings(hidden=64, rank=32, goal_hidden=32),
-    actor=ActorSettings(num_envs=16, epsilon_exponent=1.0, max_pursuit_steps=40),
+    actor=ActorSettings(num_envs=16, epsilon_exponent=1.0),
     replay=ReplaySettings(capacity=20_000, novelty_share=0.5),
     learner=LearnerSettings(
         learning_rate=1e-3, adam_epsilon=1e-8, weight_decay=0.0, batch_size=16, min_replay=500, target_period=50, replay_ratio=4.0,
         relabel="all", goal_discount=0.95, task_discount=0.98, clip_goal_values=True,
     ),
-    pge=PGESettings(value_floor=0.05, redraws=2, controllability_threshold=0.0, reachability_threshold=0.1),
 )
 
 
@@ -139,13 +137,7 @@ HINDSIGHT = replace(CONFIG.learner, relabel="novelty", hindsight_goals=15, unatt
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_hindsight_needs_goals_that_were_not_attained(seed):
-    # where only attained goals are ever learned, every value creeps to 1
-    assert opens(replace(CONFIG, seed=seed, learner=HINDSIGHT), digits=12)
-    assert not opens(replace(CONFIG, seed=seed, learner=replace(HINDSIGHT, unattained_goals=0)), digits=12)
-
-
-@pytest.mark.parametrize("seed", [0, 1])
-def test_without_hindsight_far_goals_are_hardly_ever_learned(seed):
+def test_with_hindsight_a_longer_lock_opens_and_without_it_far_goals_are_hardly_ever_learned(seed):
+    assert opens(replace(CONFIG, seed=seed, learner=HINDSIGHT), 12, 40_000)
     nothing = replace(HINDSIGHT, hindsight_goals=0, unattained_goals=0)
-    assert not opens(replace(CONFIG, seed=seed, learner=nothing), digits=12)
+    assert not opens(replace(CONFIG, seed=seed, learner=nothing), 12, 40_000)

@@ -1,14 +1,16 @@
 """SparseTaxi, two arms: with proto-goals it is solved where ε-greedy exploration has hardly begun."""
 
+from dataclasses import replace
+
 import gymnasium
 import numpy as np
 import pytest
 
 import protogoal.envs  # noqa: F401
 from protogoal.envs.taxi import TaxiSpace
-from protogoal.goals.evaluator import PGESettings
-from protogoal.goals.plausibility import is_plausible
+from protogoal.goals.plausibility import Verdict
 from protogoal.tabular.agent import ProtoGoalAgent, QLearningAgent
+from protogoal.tabular.settings import TABULAR_PGE
 from protogoal.tabular.tables import TransitionTables
 
 pytestmark = pytest.mark.learning
@@ -38,7 +40,8 @@ def test_proto_goals_solve_what_epsilon_greedy_exploration_does_not(tables, with
 
 def test_following_only_the_task_is_the_ablated_arm(tables):
     """p_task = 1: the goals are there and learned, and never pursued."""
-    ablated = [trained(ProtoGoalAgent(tables, TaxiSpace(), pge=PGESettings(p_task=1.0), seed=seed), 100_000) for seed in SEEDS]
+    task_only = replace(TABULAR_PGE, p_task=1.0)
+    ablated = [trained(ProtoGoalAgent(tables, TaxiSpace(), pge=task_only, seed=seed), 100_000) for seed in SEEDS]
     assert np.mean([agent.test()["success"] for agent in ablated]) < 0.6
 
 
@@ -51,11 +54,11 @@ def test_both_agents_solve_the_task_in_the_end(tables):
 def test_destinations_are_pruned_after_10_000_steps_and_the_rest_is_found(with_goals):
     for agent in with_goals:
         refreshes = agent.take_refreshes()
-        plausible = is_plausible(refreshes.verdict)
+        plausible = refreshes.verdict == Verdict.PLAUSIBLE
         assert not plausible[refreshes.step >= 10_000, 30:].any()
         assert plausible[refreshes.step >= 80_000, :30].any(0).all()
 
 
 def test_without_pruning_destinations_stay_among_the_goals(tables):
-    agent = trained(ProtoGoalAgent(tables, TaxiSpace(), pge=PGESettings(prune=False), seed=0), 30_000)
+    agent = trained(ProtoGoalAgent(tables, TaxiSpace(), pge=replace(TABULAR_PGE, pruning="off"), seed=0), 30_000)
     assert set(range(30, 34)) <= set(agent.evaluator.goal_set.ids.tolist())

@@ -2,8 +2,8 @@
 
     python tests/record/synthetic_runs.py OUT        writes OUT/baba, OUT/baba-other, OUT/rivers, OUT/taxi, OUT/qlearning
 
-A goal has a distance (how hard it is to reach) and may be beyond control (it flickers whatever one does). Counts, values,
-pursuits and success follow from these two as they do in a real run; nothing is learned.
+A goal has a distance (how hard it is to reach) and may be beyond control (it flickers whatever one does). Counts, trials (or
+values, where the paper's rule judges), pursuits and success follow from these two as they do in a real run; nothing is learned.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageDraw
 
-from protogoal.goals.plausibility import is_plausible, judge
+from protogoal.goals.plausibility import Verdict, judge_trials, judge_values
+from protogoal.goals.practice import DOUBT, doubt
+from protogoal.goals.table import TASK
+from protogoal.goals.trials import Tested
 from protogoal.goals.values import SeekAvoid
 from protogoal.record.store import Store
 
@@ -66,21 +69,22 @@ def word_bits() -> list[Bit]:
     rng = np.random.default_rng(1)
     beyond = {"newt", "jackal", "rat", "lichen", "bites", "hits", "miss", "hungry", "feel"}
     known = dict.fromkeys(WORDS)
-    return [Bit(f"word: {word}", "word", None, float(rng.uniform(2, 45)), word not in beyond) for word in known]
+    bits = [Bit(f"word: {word}", "word", None, float(rng.uniform(2, 45)), word not in beyond) for word in known]
+    return bits + [Bit(f"television {i}", "television", None, 22.0, controllable=False) for i in range(24)]
 
 
 class FakeRun:
     """A run that writes itself into `path`/run.db, a refresh at a time."""
 
     def __init__(self, path: Path, preset: str, bits: list[Bit], seed: int = 0, refresh_steps: int = 2_000,
-                 total: int = 200, wins: bool = True, plain: bool = False):
+                 total: int = 200, wins: bool = True, plain: bool = False, by_values: bool = False):
         path.mkdir(parents=True, exist_ok=True)
         (path / "config.json").write_text(json.dumps({"preset": preset}))
         agent = "qlearning" if plain else "protogoal"
         facts = {"preset": preset, "agent": agent, "seed": seed, "total_steps": total * refresh_steps,
                  "reachability_threshold": 0.5, "controllability_threshold": 0.1}
         self.store = Store.create(path / "run.db", facts)
-        self.bits, self.total, self.wins, self.plain = bits, total, wins, plain
+        self.bits, self.total, self.wins, self.plain, self.by_values = bits, total, wins, plain, by_values
         self.rng = np.random.default_rng(seed)
         self.refresh_steps, self.refreshes = refresh_steps, 0
         self.parents: list[tuple[int, int]] = []
@@ -131,35 +135,31 @@ class FakeRun:
         rate = 900 * np.exp(-distance / (0.5 * skill)) / np.array([len(m) for m in self.members]) * possible
         self.count += self.rng.poisson(rate)
         size = len(self.members)
-        noise = 0.02 * self.rng.standard_normal(size)
-        seek_max = np.clip(0.99 - 0.9 * np.clip((distance - skill) / 20, 0, 1) * (1 - 0.3 * share), 0, 1) + noise
-        seek_mean = np.clip(0.95 ** (distance * 0.8) * (0.4 + 0.6 * share) + noise, 0, 1)
-        avoid_mean = -np.where(controllable, seek_mean * (0.75 - 0.6 * share), seek_mean - 0.03)
-        sampled = (self.count > 0) & (self.rng.random(size) < np.clip(rate / 3, 0.15, 1))
-        values = [np.where(sampled, value, np.nan) for value in (seek_max, seek_mean, avoid_mean)]
-        verdict = judge(self.count, SeekAvoid(*values, sampled.astype(np.int64)))
-        plausible = np.flatnonzero(is_plausible(verdict))
+        judged = self._by_values(share, distance, controllable, rate) if self.by_values else self._by_trials(controllable)
+        verdict = judged["verdict"]
+        seldom = (verdict == Verdict.UNREACHED) | (verdict == Verdict.UNDECIDED)
+        plausible = np.flatnonzero((verdict == Verdict.PLAUSIBLE) | (seldom & (self.rng.random(size) < 0.2)))
         bucket = np.full(size, -1)
         if plausible.size:
             weight = 1 / np.sqrt(np.maximum(self.count[plausible], 1))
-            offered = np.unique(self.rng.choice(plausible, 100, p=weight / weight.sum()))
+            offered = np.unique(self.rng.choice(plausible, 60, p=weight / weight.sum()))
             order = offered[np.argsort(-distance[offered])]
             for b, part in enumerate(np.array_split(order, 5)):
                 bucket[part] = b
-            goals = self.rng.choice(offered, 40)
-            reached = np.clip(1.15 - distance[goals] / skill, 0.02, 0.97) * controllable[goals]
-            won = self.rng.random(40) < reached
+            goals = self.rng.choice(offered, 80)
+            reached = np.clip(1.3 - 1.8 * distance[goals] / skill, 0.0, 0.97) * controllable[goals]
+            won = self.rng.random(80) < reached
             lengths = np.where(won, self.rng.poisson(distance[goals] + 1), 50)
             self.store.pursuits(step, goals, won, lengths)
+            self.store.pursuits(step, [TASK] * 4, self.rng.random(4) < share * self.wins, [60] * 4)
             for goal, success in zip(goals.tolist(), won.tolist(), strict=True):
                 self.pursuits[goal] += 1
                 self.recent[goal] = [*self.recent.get(goal, []), success][-10:]
-        success = np.array([np.mean(self.recent.get(goal, [0])) for goal in range(size)])
+        success = self._success(size)
         mastered = (self.pursuits >= 10) & (success > 0.6)
         self.store.refresh(step, {
             "count": self.count, "reward_mean": np.where(self.count > 0, 0.001 * share, 0), "pursuits": self.pursuits,
-            "success": success, "seek_max": values[0], "seek_mean": values[1], "avoid_mean": values[2],
-            "verdict": verdict, "bucket": bucket, "offered": bucket >= 0, "mastered": mastered,
+            "success": success, **judged, "bucket": bucket, "offered": bucket >= 0, "mastered": mastered,
         }, self.describe, seconds=0.2)
         able = np.flatnonzero(mastered)
         if able.size >= 2:
@@ -169,6 +169,48 @@ class FakeRun:
                 self.members.append(union)
                 self.parents.append((first, second))
                 self.count, self.pursuits = np.append(self.count, 0), np.append(self.pursuits, 0)
+
+    def _success(self, size: int) -> np.ndarray:
+        return np.array([np.mean(self.recent.get(goal, [0])) for goal in range(size)])
+
+    def _by_trials(self, controllable: np.ndarray) -> dict[str, np.ndarray]:
+        """What trials and pursuits say. Things that stand where they began are static: they never turn on."""
+        size, b = len(self.members), len(self.bits)
+        static = np.array([bit.distance == 0 and not bit.controllable for bit in self.bits] + [False] * (size - b))
+        self.count[static] = 0
+        events = np.where(np.arange(size) < b, np.floor(0.004 * self.count), 0.0)  # most steps are not exploratory
+        nats = np.where(events > 0, np.clip(np.where(controllable, 1.1, 0.03) + 0.3 * self.rng.standard_normal(size) / np.sqrt(
+            np.maximum(events, 0.5)), 0, 1.6), 0.0)
+        p = np.where(events > 0, np.exp(-np.where(controllable, events * nats, self.rng.exponential(size=size))), 1.0)
+        names = sorted({bit.kind for bit in self.bits})
+        kind = np.array([names.index(bit.kind) for bit in self.bits])
+        pooled = np.bincount(kind, events[:b], len(names))
+        moved = np.bincount(kind, controllable[:b] & (events[:b] > 0), len(names))
+        kinds = Tested(pooled, np.where(moved > 0, 0.0, 0.5), np.zeros(len(names)), np.zeros(len(names)))
+        bits = Tested(events[:b], p[:b], nats[:b], nats[:b] + 1 / np.sqrt(np.maximum(events[:b], 1)))
+        verdict = judge_trials((self.count > 0)[:b] | static[:b], self.count[:b], bits, kind, kinds)
+        least = [min(verdict[list(members)]) if self.count[b + i] else 0 for i, members in enumerate(self.members[b:])]
+        verdict = np.concatenate([verdict, np.array(least, np.int8)])
+        chance = np.clip(self.count / (40.0 * self.refreshes * 50), 0, 0.6)
+        tries = np.array([float(len(self.recent.get(goal, []))) for goal in range(size)])
+        fails = doubt(self._success(size) * tries, tries, chance) < DOUBT
+        verdict[fails & (verdict > Verdict.UNREACHED)] = Verdict.UNREACHED
+        unknown = np.full(size, np.nan)
+        return {"verdict": verdict, "chance": chance, "events": events, "nats": nats, "p": p, "seek_max": unknown,
+                "seek_mean": unknown, "avoid_mean": unknown}
+
+    def _by_values(self, share: float, distance: np.ndarray, controllable: np.ndarray, rate: np.ndarray) -> dict[str, np.ndarray]:
+        """What the paper's rule says."""
+        size, skill = len(self.members), 4 + 44 * share
+        noise = 0.02 * self.rng.standard_normal(size)
+        seek_max = np.clip(0.99 - 0.9 * np.clip((distance - skill) / 20, 0, 1) * (1 - 0.3 * share), 0, 1) + noise
+        seek_mean = np.clip(0.95 ** (distance * 0.8) * (0.4 + 0.6 * share) + noise, 0, 1)
+        avoid_mean = -np.where(controllable, seek_mean * (0.75 - 0.6 * share), seek_mean - 0.03)
+        sampled = (self.count > 0) & (self.rng.random(size) < np.clip(rate / 3, 0.15, 1))
+        values = [np.where(sampled, value, np.nan) for value in (seek_max, seek_mean, avoid_mean)]
+        tested = Tested.nothing(size)
+        return {"verdict": judge_values(self.count, SeekAvoid(*values, sampled.astype(np.int64))), "chance": np.zeros(size),
+                **vars(tested), "seek_max": values[0], "seek_mean": values[1], "avoid_mean": values[2]}
 
     def _at_once(self, members: tuple[int, ...]) -> bool:
         """One thing is in one place at a time."""
@@ -215,7 +257,7 @@ def write_all(out: Path, total: int = 200) -> dict[str, Path]:
         "baba": {"preset": "baba-umaze-medium-protogoal", "bits": baba_bits()},
         "baba-other": {"preset": "baba-umaze-medium-protogoal", "bits": baba_bits(), "seed": 1, "wins": False},
         "rivers": {"preset": "minihack-narrow-river-protogoal", "bits": word_bits()},
-        "taxi": {"preset": "taxi-protogoal", "bits": taxi_bits(), "refresh_steps": 1_000},
+        "taxi": {"preset": "taxi-protogoal", "bits": taxi_bits(), "refresh_steps": 1_000, "by_values": True},
         "qlearning": {"preset": "taxi-qlearning", "bits": taxi_bits(), "refresh_steps": 1_000, "plain": True},
     }
     for name, settings in runs.items():

@@ -2,13 +2,15 @@
 
 import json
 import math
+import re
 
 import pytest
 from synthetic_runs import Bit, FakeRun
 
+from protogoal.goals.plausibility import Verdict
 from protogoal.record import queries, words
 from protogoal.record.goals_table import goals_table
-from protogoal.record.run_facts import run_facts
+from protogoal.record.schema import FUNNEL, STATE
 from protogoal.record.store import StoreReader
 
 
@@ -21,14 +23,37 @@ def test_the_table_shows_goals_with_their_verdict(runs, capsys, monkeypatch):
     assert "≈ not controllable" in shown
     assert "✓ plausible" in shown
     assert "declared" in shown
+    assert headings(shown) == "id goal count pursuits success V_seek V_avoid control verdict bucket age"
+
+
+def headings(shown: str) -> str:
+    return " ".join(next(line for line in shown.splitlines() if line.strip().startswith("id ")).split())
+
+
+def test_the_table_shows_the_figures_that_decided(runs, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "140")
+    goals_table(runs["baba"])
+    shown = capsys.readouterr().out
+    assert headings(shown) == "id goal count pursuits success chance trials nats p verdict bucket age"
+    assert "of its last 96 tries met a reward" in shown
+    way = next(line for line in shown.splitlines() if line.startswith("declared"))
+    stages = [part.split()[0] for part in re.split("→|;", way)]
+    assert stages == ["declared", "observed", "controllable", "plausible", "offered", "mastered", "undecided"]
+    monkeypatch.setenv("COLUMNS", "80")
+    goals_table(runs["baba"])
+    narrow = capsys.readouterr().out
+    assert headings(narrow) == "id goal count success nats verdict"
+    assert "…" not in narrow
 
 
 def test_why_tells_a_pruned_goals_story(runs):
     told = goals_table(runs["taxi"], why="destination R")
     assert told is not None
     assert told.startswith("destination R  (goal 30, destination, run taxi at step 48,000)")
-    assert "Pruned, not controllable" in told
-    assert "short of 0.1" in told
+    assert "Not controllable: the largest V_seek is " in told
+    assert "avoiding still" in told
+    assert re.search(r"step +count +success +control +verdict", told)
+    assert "…" not in told
 
 
 def test_why_tells_of_parents_and_mastery(runs):
@@ -36,7 +61,7 @@ def test_why_tells_of_parents_and_mastery(runs):
         goal = reader.rows("SELECT id FROM goals WHERE parents <> '[]' ORDER BY id LIMIT 1")[0][0]
         mastered = reader.rows("SELECT id FROM goals WHERE mastered LIMIT 1")[0][0]
     assert "of two mastered goals" in goals_table(runs["baba"], why=str(goal))
-    assert "so it is mastered" in goals_table(runs["baba"], why=str(mastered))
+    assert "it is mastered" in goals_table(runs["baba"], why=str(mastered))
 
 
 def test_why_in_json_has_the_same_words(runs):
@@ -46,14 +71,17 @@ def test_why_in_json_has_the_same_words(runs):
     assert told["reason"] == told["why"][0]
     with StoreReader(runs["taxi"]) as reader:
         history = queries.goal_history(reader, 30)
-        assert told["why"] == words.why(queries.goal(reader, 30), run_facts(reader), history)
+        assert told["why"] == words.why(queries.goal(reader, 30), history)
 
 
 def test_json_has_every_goal(runs):
     told = json.loads(goals_table(runs["baba"], as_json=True))
     assert told["run"] == "baba"
     assert len(told["goals"]) >= 693
-    assert {"id", "name", "count", "success", "seek_max", "avoid_mean", "verdict", "reason"} <= set(told["goals"][0])
+    assert {"id", "name", "count", "pursuits", "success", "chance", "events", "nats", "p", "seek_max", "seek_mean", "avoid_mean",
+            "verdict", "reason"} <= set(told["goals"][0])
+    assert set(told["funnel"]) == set(FUNNEL)
+    assert {goal["verdict"] for goal in told["goals"]} <= set(words.VERDICTS.values())
 
 
 def test_a_run_without_goals_says_so(runs):
@@ -86,7 +114,44 @@ def test_short_numbers(number, told):
 
 
 def test_signs_and_words_cover_every_verdict():
-    assert set(words.VERDICTS) == set(words.SIGNS) == set(words.MEANINGS) == set(range(5))
-    assert len(set(words.SIGNS.values())) == 5
+    assert set(words.VERDICTS) == set(words.SIGNS) == set(words.MEANINGS) == set(words.DECIDED) == set(range(7))
+    assert len(set(words.SIGNS.values())) == 7
+    assert {column for columns in words.DECIDED.values() for column in columns} <= set(words.FIGURES)
+    assert set(words.STAGES) == set(FUNNEL)
     assert words.decimal(-0.5) == "−0.50"
-    assert words.signed(0.123) == "+0.12"
+
+
+@pytest.mark.parametrize(("p", "told"), [
+    (None, "–"), (math.nan, "–"), (1.0, "1"), (0.6234, "0.62"), (0.00431, "0.0043"), (2.6e-8, "3e−8"), (1e-98, "1e−98"),
+    (0.0, "< 1e−99")])
+def test_probabilities(p, told):
+    assert words.probability(p) == told
+
+
+def told_of(verdict: Verdict, **known) -> str:
+    goal = {**dict.fromkeys(STATE), "count": 40, "pursuits": 0, "bucket": -1, "offered": 0, "mastered": 0, "parents": [],
+            "created_step": 0, "observed_step": 5, "verdict": int(verdict), **known}
+    return words.why(goal)[0]
+
+
+def test_each_verdict_is_told_with_the_figures_that_decided():
+    trials = {"events": 30.0, "nats": 0.05, "p": 0.4}
+    assert told_of(Verdict.UNOBSERVED, count=0) == "Unobserved: it was never on."
+    assert told_of(Verdict.STATIC, count=0).startswith("Static: it was on, but no transition")
+    assert re.search(r"Not controllable: .*0.05 nats.*p = 0.4, 30 trials", told_of(Verdict.UNCONTROLLABLE, **trials))
+    assert "its kind): 3 trials are too few" in told_of(Verdict.UNCONTROLLABLE_KIND, events=3.0, nats=0.0, p=1.0)
+    in_vain = told_of(Verdict.UNREACHED, pursuits=21, success=0.1, chance=0.25, **trials)
+    assert re.search(r"Not reached in practice: .* 10 % succeeded \(21 in all\); chance alone attains it in 25 %", in_vain)
+    rare = told_of(Verdict.UNDECIDED, events=3.0, nats=0.9, p=0.02)
+    assert re.search(r"Undecided: turned on 40 times, 3 trials: .*p = 0.02", rare)
+    assert "0 trials" in told_of(Verdict.UNDECIDED)
+    assert re.search(r"Plausible: .*1.20 nats \(p = 1e-09, 30 trials", told_of(Verdict.PLAUSIBLE, events=30.0, nats=1.2, p=1e-9))
+
+
+def test_an_and_goal_is_told_by_its_bits():
+    parents = {"parents": [(3, "a"), (4, "b")]}
+    assert told_of(Verdict.PLAUSIBLE, **parents) == "Plausible, as all of its bits are."
+    assert told_of(Verdict.UNDECIDED, **parents) == "Undecided, as one of its bits is."
+    assert told_of(Verdict.UNOBSERVED, count=0, **parents) == "Unobserved: it was never on."
+    assert "chance alone attains it in 5 %" in told_of(Verdict.UNREACHED, pursuits=9, success=0.0, chance=0.05, **parents)
+    assert "V_seek is 0.90" in told_of(Verdict.PLAUSIBLE, seek_max=0.9, **parents)

@@ -119,13 +119,13 @@ def test_the_table_is_filtered_searched_sorted_and_paged(page):
     names = "[...document.querySelectorAll('#goal-rows td.name')].map(cell => cell.textContent.toLowerCase())"
     eventually(page, f"{names}.every(name => name.includes('flag') && name.includes('(4,5)'))")
     page.get_by_role("searchbox").fill("")
-    page.get_by_role("checkbox", name="≈ not controllable").check(force=True)
-    expect(rows.first.locator(".verdict")).to_have_text("≈ not controllable")
+    page.get_by_role("checkbox", name="▪ static").check(force=True)
+    expect(rows.first.locator(".verdict")).to_have_text("▪ static")
     ids = "[...document.querySelectorAll('#goal-rows td:first-child')].map(cell => Number(cell.textContent))"
     page.get_by_role("button", name="id", exact=True).click()
     expect(page.get_by_role("button", name="id ▲")).to_be_visible()
     eventually(page, f"{ids}.every((id, i, all) => !i || all[i - 1] < id)")
-    page.get_by_role("checkbox", name="≈ not controllable").uncheck(force=True)
+    page.get_by_role("checkbox", name="▪ static").uncheck(force=True)
     expect(total).to_have_text(re.compile(r"1–50 of \d\d\d goals"))
 
 
@@ -135,7 +135,7 @@ def test_a_goal_opens_with_its_history_and_the_reason(page):
     page.locator("#goal-rows").get_by_role("button", name="flag at (8,10)", exact=True).click()
     detail = page.locator("#goal-detail")
     expect(detail.locator("h2")).to_have_text("flag at (8,10)")
-    expect(detail.locator(".why")).to_contain_text("Pruned, not controllable")
+    expect(detail.locator(".why")).to_contain_text("Static: it was on, but no transition ever turned it on.")
     expect(detail.locator("#history .js-line").first).to_be_attached()
     page.get_by_role("searchbox").fill("")
 
@@ -170,7 +170,7 @@ def test_the_slider_goes_back_in_time(page):
     expect(words).to_have_text("after step 52,000 (refresh 26 of 26, now)")
     expect(page.locator("#picture-columns .heatmaplayer image").first).to_be_attached()
 
-    plausible = "document.getElementById('cells-0').data[0].z.flat().filter(v => v === 4).length"
+    plausible = "document.getElementById('cells-0').data[0].z.flat().filter(v => v === 6).length"
     now = page.evaluate(plausible)
     slider.focus()
     for _ in range(23):
@@ -309,7 +309,13 @@ def test_the_report_opens_without_a_network(browser, runs, tmp_path):
     expect(goals.get_by_role("status")).to_have_text(re.compile(r"\d+ goals"))
     goals.get_by_role("searchbox").fill("flag at (8,10)")
     goals.get_by_role("button", name="flag at (8,10)", exact=True).click()
-    expect(goals.locator(".story")).to_contain_text("Pruned, not controllable")
+    expect(goals.locator(".story")).to_contain_text("Static: it was on")
+    goals.get_by_role("searchbox").fill("baba at (2,6)")
+    goals.get_by_role("button", name="baba at (2,6)", exact=True).click()
+    expect(goals.locator(".story svg")).to_contain_text("success")
+    expect(goals.locator(".story svg")).to_contain_text("nats")
+    expect(goals.locator("thead")).to_contain_text("trials")
+    expect(goals.locator("thead")).not_to_contain_text("V_seek")
     pictures = page.locator("section.pictures").first
     signs = pictures.locator("svg").first.locator("text")
     now = signs.count()

@@ -7,6 +7,7 @@ from importlib import resources
 import numpy as np
 import pytest
 
+from protogoal.goals.plausibility import Verdict
 from protogoal.record.palette import DARK, LIGHT, RUNS, STAGE, VERDICT
 
 # Machado, Oliveira and Fernandes 2009, severity 1, on linear RGB.
@@ -54,7 +55,7 @@ def test_every_text_is_readable_on_both_grounds(sheet):
     light, dark = variables(sheet)
     assert (contrast(light["bg"], "#fff") == 1.0, contrast(dark["bg"], "#000") < 1.3) == (True, True)
     for colours in (light, dark):
-        for ink in ("text", "muted", "accent", "v0", "v1", "v2", "v3", "v4"):
+        for ink in ("text", "muted", "accent", *(f"v{verdict}" for verdict in VERDICT)):
             for ground in ("bg", "panel"):
                 assert contrast(colours[ink], colours[ground]) >= 4.5, (sheet, ink, ground, colours[ground])
 
@@ -66,6 +67,16 @@ def test_colours_are_told_apart_by_everyone(deficiency, colours):
     seen = [lab(DEFICIENCIES[deficiency] @ linear(colour)) for colour in colours]
     for (i, a), (j, b) in itertools.combinations(enumerate(seen), 2):
         assert np.linalg.norm(a - b) > 10, (colours[i], colours[j])
+
+
+def test_the_page_has_a_swatch_and_an_ink_for_every_verdict():
+    text = (resources.files("protogoal.record") / SHEETS[0]).read_text()
+    swatches = dict(re.findall(r"\.swatch-(\d)::before \{ background: (\S+); \}", text))
+    assert swatches == {str(verdict): "var(--line)" if verdict == 0 else colour for verdict, colour in VERDICT.items()}
+    assert set(VERDICT) == {int(verdict) for verdict in Verdict}
+    for sheet, name in zip(SHEETS, ("verdict-", "v"), strict=True):
+        text = (resources.files("protogoal.record") / sheet).read_text()
+        assert all(f".{name}{verdict} {{ color: var(--v{verdict}); }}" in text for verdict in VERDICT)
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])

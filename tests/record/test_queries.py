@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from synthetic_runs import Bit, FakeRun
 
+from protogoal.goals.table import TASK
 from protogoal.record import queries
-from protogoal.record.goal_page import SORTS, GoalFilter, goal_page, margin
+from protogoal.record.goal_page import SORTS, GoalFilter, goal_page
 from protogoal.record.interval import wilson_interval
 from protogoal.record.run_facts import labels, run_facts
 from protogoal.record.schema import STATE
@@ -33,10 +34,12 @@ def test_the_success_curve_has_the_interval_of_each_evaluation(baba):
         assert (low, high) == wilson_interval(round(success * episodes), int(episodes))
 
 
-def test_the_funnel_only_narrows_up_to_controllable(baba):
+def test_the_funnel_only_narrows_up_to_plausible_and_undecided_is_beside_it(baba):
     curve = queries.funnel_curves(baba)
-    stages = np.stack([curve[name] for name in ("declared", "observed", "reachable", "controllable", "offered")])
+    stages = np.stack([curve[name] for name in ("declared", "observed", "controllable", "plausible")])
     assert (np.diff(stages, axis=0) <= 0).all()
+    assert (curve["undecided"] + curve["controllable"] <= curve["observed"]).all()
+    assert curve["undecided"].any()
 
 
 def test_metrics_are_listed_and_read_by_name(baba):
@@ -128,7 +131,7 @@ def test_filters_are_what_they_say(baba, facts):
     cases = [
         (GoalFilter(search="baba (1,"), lambda r: "baba" in r["name"].lower() and "(1," in r["name"]),
         (GoalFilter(search="FLAG AND"), lambda r: "flag" in r["name"].lower() and "and" in r["name"].lower()),
-        (GoalFilter(verdicts=(4, 2)), lambda r: r["verdict"] in (4, 2)),
+        (GoalFilter(verdicts=(6, 1)), lambda r: r["verdict"] in (6, 1)),
         (GoalFilter(kinds=("baba", "IS")), lambda r: r["kind"] in ("baba", "IS")),
         (GoalFilter(joined=True), lambda r: len(r["members"]) > 1),
         (GoalFilter(joined=False), lambda r: len(r["members"]) == 1),
@@ -142,16 +145,35 @@ def test_filters_are_what_they_say(baba, facts):
         assert {row["id"] for row in rows} == {row["id"] for row in everything if wanted(row)}, chosen
 
 
-def test_the_margin_is_the_distance_to_the_threshold_that_decided(baba, facts):
+def test_what_nothing_is_known_of_is_unknown(baba, facts):
     rows, _ = goal_page(baba, facts, limit=-1)
+    assert {row["verdict"] for row in rows} >= {0, 1, 4, 5, 6}
     for row in rows:
-        assert row["margin"] == pytest.approx(margin(row, facts))
-        if row["verdict"] in (1, 2):
-            assert row["margin"] <= 0
-        elif row["verdict"] == 4:
-            assert row["margin"] > 0
-        else:
-            assert row["margin"] is None
+        assert (row["success"] is None) == (row["chance"] is None) == (row["pursuits"] == 0)
+        assert (row["nats"] is None) == (row["p"] is None) == (row["events"] is None)
+        assert (row["reward_mean"] is None) == (row["count"] == 0)
+        assert row["control"] is None
+
+
+def test_thresholds_are_told_where_the_papers_rule_judged(runs, facts):
+    assert facts.thresholds is None
+    with StoreReader(runs["taxi"]) as reader:
+        assert run_facts(reader).thresholds == (0.5, 0.1)
+        rows, _ = goal_page(reader, run_facts(reader), limit=-1)
+    assert all(row["events"] is None for row in rows)
+    judged = [row for row in rows if row["seek_mean"] is not None]
+    assert judged
+    assert all(row["control"] == pytest.approx(row["seek_mean"] + row["avoid_mean"]) for row in judged)
+
+
+def test_pursuits_of_the_task_are_told_apart(baba, facts):
+    assert facts.task_tries == 96
+    assert 0 < facts.task_wins < 96
+    assert len(queries.goal_pursuits(baba, TASK, 200)) == 96
+    assert queries.named(baba, [TASK, 0]) == [(TASK, "the task"), (0, "baba at (0,0)")]
+    for text in ("the task", "-1"):
+        with pytest.raises(ValueError, match="the task is no goal that is judged"):
+            queries.find_goal(baba, text)
 
 
 def test_an_unknown_sort_is_refused(baba, facts):
@@ -199,7 +221,7 @@ def test_goals_at_a_step_are_those_of_a_run_that_stopped_there(tmp_path, runs):
         for name in ("verdict", "offered", "mastered"):
             np.testing.assert_array_equal(then[name], now[name])
         np.testing.assert_allclose(then["count"], now["count"], rtol=0.25)  # a smaller change is not worth a row
-        for name in ("seek_max", "success"):
+        for name in ("nats", "success", "chance"):
             np.testing.assert_allclose(then[name], now[name], atol=0.05)
         before = queries.goals_at(whole, "x", 0)
         assert set(before) == {"id", "row", "col", "name", *STATE}

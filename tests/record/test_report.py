@@ -35,7 +35,8 @@ def test_each_figure_is_there_as_png_and_csv(written):
     folder = written.with_name("all_files")
     names = {file.name for file in folder.iterdir()}
     assert {"success.png", "success.csv", "metrics.png", "metrics.csv", "funnel-baba.png", "funnel-baba.csv", "goals-baba.csv",
-            "maps-baba-verdict.png", "maps-baba-count.png", "maps-baba-success.png", "pictures-baba.csv", "maps-taxi-count.png",
+            "maps-baba-verdict.png", "maps-baba-count.png", "maps-baba-success.png", "maps-baba-control.png",
+            "pictures-baba.csv", "maps-taxi-count.png",
             "list-taxi-passenger.png", "list-taxi-destination.png"} <= names
     assert not [name for name in names if name.startswith(".")]
     for file in folder.glob("*.png"):

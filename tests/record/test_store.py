@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from protogoal.record import bounds, goal_rows, store
 from protogoal.record.interval import wilson_interval
-from protogoal.record.schema import STATE
+from protogoal.record.schema import SCHEMA_VERSION, STATE
 from protogoal.record.store import Store, StoreReader
 
 BITS = 6
@@ -50,10 +50,10 @@ def test_what_is_written_is_read_back(path):
         run.event(10, "first win")
         run.pursuits(10, [2, 3], [True, False], [7, 9])
         run.clip(10, "pursuit", 2, True, b"GIF89a...")
-        run.refresh(10, snapshot(count=[4, 0, 0, 0, 0, 0], verdict=[4, 0, 0, 0, 0, 0]), name, seconds=0.2)
+        run.refresh(10, snapshot(count=[4, 0, 0, 0, 0, 0], verdict=[6, 0, 0, 0, 0, 0]), name, seconds=0.2)
     with StoreReader(path) as reader:
         meta = reader.meta()
-        assert (meta["preset"], meta["seed"], meta["status"], meta["schema"]) == ("taxi-protogoal", 3, "finished", 1)
+        assert (meta["preset"], meta["seed"], meta["status"], meta["schema"]) == ("taxi-protogoal", 3, "finished", SCHEMA_VERSION)
         assert reader.rows("SELECT name, step, value FROM metrics") == [("loss", 10, 0.5), ("speed", 10, None)]
         low, high = wilson_interval(5, 20)
         assert reader.rows("SELECT successes, low, high FROM evaluations") == [(5, low, high)]
@@ -93,19 +93,38 @@ def test_a_word_gets_its_name_when_it_is_first_observed(path):
 
 
 def test_the_funnel_counts_every_stage(path):
-    verdict, count = [0, 1, 2, 3, 4, 4], [0, 5, 5, 5, 5, 5]
-    offered, mastered = [0, 0, 0, 0, 1, 1], [0, 0, 0, 0, 0, 1]
+    verdict, count = [0, 1, 2, 3, 4, 5, 6, 6, 0], [0, 0, 5, 5, 5, 5, 5, 5, 0]
+    offered, mastered = [0, 0, 0, 0, 1, 1, 0, 1, 0], [0, 0, 0, 0, 0, 0, 0, 1, 0]
+    state = snapshot(9, count=count, verdict=verdict, offered=offered, mastered=mastered)
     with Store.create(path) as run:
-        run.refresh(7, snapshot(count=count, verdict=verdict, offered=offered, mastered=mastered), name)
-    sql = "SELECT declared, observed, reachable, controllable, offered, mastered, unsampled FROM refreshes"
-    assert stored(path, sql) == [(6, 5, 4, 3, 2, 1, 1)]
+        run.refresh(7, state, name)
+        state["seek_max"][4] = 0.2  # the paper's rule: what is not reached is not asked for control
+        run.refresh(8, state, name)
+    sql = "SELECT declared, observed, undecided, controllable, plausible, offered, mastered FROM refreshes"
+    assert stored(path, sql) == [(9, 7, 1, 3, 2, 3, 1), (9, 7, 1, 2, 2, 3, 1)]
+
+
+def test_a_static_goal_is_observed_though_it_never_turned_on(path):
+    with Store.create(path) as run:
+        run.refresh(3, snapshot(2, verdict=[1, 0]), name)
+    assert stored(path, "SELECT observed_step FROM goals") == [(3,), (None,)]
+
+
+def test_goals_nobody_has_met_have_no_history_and_nothing_known(path):
+    values = {column: np.full(2, np.nan) for column in ("seek_max", "seek_mean", "avoid_mean")}
+    zeros = {column: np.zeros(2) for column in STATE} | values | {"p": np.ones(2), "bucket": [-1, -1], "count": [0, 4]}
+    with Store.create(path) as run:
+        run.refresh(3, zeros, name)
+    assert stored(path, "SELECT goal FROM goal_history") == [(1,)]
+    sql = "SELECT reward_mean, success, chance, events, nats, p FROM goals"
+    assert stored(path, sql) == [(None,) * 6, (0.0, *(None,) * 5)]
 
 
 def test_history_has_a_row_only_where_a_goal_changed_materially(path):
     with Store.create(path) as run:
         for step, count, seek in [(1, 100, 0.6), (2, 101, 0.62), (3, 120, 0.64), (4, 125, 0.64), (5, 126, 0.70)]:
-            run.refresh(step, snapshot(1, count=[count], verdict=[4], seek_max=[seek]), name)
-        run.refresh(6, snapshot(1, count=[127], verdict=[1], seek_max=[0.70]), name)
+            run.refresh(step, snapshot(1, count=[count], verdict=[6], events=[50.0], nats=[seek]), name)
+        run.refresh(6, snapshot(1, count=[127], verdict=[2], events=[50.0], nats=[0.70]), name)
     assert stored(path, "SELECT step, count FROM goal_history") == [(1, 100), (4, 125), (5, 126), (6, 127)]
     assert stored(path, "SELECT count, updated_step FROM goals") == [(127, 6)]
 
@@ -386,13 +405,13 @@ def test_the_writer_commits_by_itself_about_once_a_second(path, monkeypatch):
 
 
 def test_meta_is_json(path):
-    with Store.create(path, {"thresholds": {"reachability": 0.5}}) as run:
+    with Store.create(path, {"seeds": {"first": 5}}) as run:
         with pytest.raises(ValueError, match="JSON"):
             run.set_meta("x", float("nan"))
         run.set_meta("note", ["a", 1])
     with StoreReader(path) as reader:
         meta = reader.meta()
-    assert meta["thresholds"] == {"reachability": 0.5}
+    assert meta["seeds"] == {"first": 5}
     assert meta["note"] == ["a", 1]
     json.dumps(meta)
 

@@ -14,16 +14,27 @@ def attained(bits, all_members):
     return np.array([[attains(row, members) for members in all_members] for row in bits]).reshape(len(bits), len(all_members))
 
 
+def turned_on(before, after):
+    """Transitions in the sparse form: bits that are on after [n, L], padded with −1, and which of them were off before [n, L]."""
+    width = max(1, *(int(sum(row)) for row in after))
+    active, on = np.full((len(after), width), -1), np.zeros((len(after), width), bool)
+    for t, row in enumerate(after):
+        for place, bit in enumerate(np.flatnonzero(row)):
+            active[t, place], on[t, place] = bit, not before[t][bit]
+    return active, on
+
+
 class CountingTable:
     """N(g) and R(g) kept in dictionaries."""
 
     def __init__(self):
         self.count, self.reward = {}, {}
 
-    def observe(self, bits, reward, all_members):
-        for row, r in zip(bits, reward, strict=True):
+    def observe(self, before, after, reward, all_members):
+        """A transition attains a goal if it turns it on."""
+        for old, new, r in zip(before, after, reward, strict=True):
             for goal, members in enumerate(all_members):
-                if attains(row, members):
+                if attains(new, members) and not attains(old, members):
                     self.count[goal] = self.count.get(goal, 0) + 1
                     self.reward[goal] = self.reward.get(goal, 0.0) + r
 

@@ -4,6 +4,7 @@ Random numbers are drawn one by one with `rng.random()`, goals are chosen by the
 """
 
 import numpy as np
+from reference.goals import turned_on
 
 from protogoal.goals.table import TASK
 from protogoal.goals.values import SeekAvoid
@@ -40,6 +41,11 @@ def learn_goals(seek, avoid, s, a, s_next, b, terminated, learning_rate, discoun
         table[s, a] += learning_rate * (target - table[s, a])
 
 
+def count(table, bits, left, seen, rewards):
+    """Tells the table of transitions between states; there are no trials among them, as goals are pursued greedily."""
+    table.observe(*turned_on(bits[left], bits[seen]), np.array(rewards))
+
+
 def proto_goal(tables, bits, settings, evaluator, rng, steps):
     """Algorithm 1 → Q [S, A], Q_seek [S, A, G], Q_avoid [S, A, G]."""
     num_states, num_actions = tables.num_states, tables.num_actions
@@ -48,7 +54,7 @@ def proto_goal(tables, bits, settings, evaluator, rng, steps):
     avoid = np.zeros_like(seek)
     visits = np.zeros(num_states, int)
     b = bits.astype(float)
-    seen, rewards = [], []  # since the last end of an episode
+    left, seen, rewards = [], [], []  # since the last end of an episode
     s, goal, since_refresh = None, None, 0
     for _ in range(steps):
         if s is None:
@@ -73,17 +79,18 @@ def proto_goal(tables, bits, settings, evaluator, rng, steps):
         q[s, a] += settings.learning_rate * (target - q[s, a])
         learn_goals(seek, avoid, s, a, s_next, b[s_next], terminated, settings.learning_rate, settings.discount)
         visits[s] += 1
+        left.append(s)
         seen.append(s_next)
         rewards.append(r)
         s, t, pursued, since_refresh = s_next, t + 1, pursued + 1, since_refresh + 1
         attained = goal != TASK and bits[s, goal]
         episode_over = terminated or t == tables.time_limit
         if attained or episode_over or pursued == settings.max_pursuit:
-            evaluator.record_pursuit(goal, attained)
+            evaluator.record_pursuit(goal, attained, pursued)
             goal = None
         if episode_over:
-            evaluator.observe(bits[seen], np.array(rewards))
-            s, seen, rewards = None, [], []
+            count(evaluator.table, bits, left, seen, rewards)
+            s, left, seen, rewards = None, [], [], []
     if seen:
-        evaluator.observe(bits[seen], np.array(rewards))
+        count(evaluator.table, bits, left, seen, rewards)
     return q, seek, avoid

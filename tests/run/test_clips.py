@@ -8,6 +8,8 @@ from PIL import Image
 
 from protogoal.config import TabularConfig
 from protogoal.record import queries
+from protogoal.record.events import Progressed
+from protogoal.record.schema import STATE
 from protogoal.record.store import Store, StoreReader
 from protogoal.run import clips
 from protogoal.run.clips import ClipRecorder
@@ -25,8 +27,7 @@ class Session:
 
 
 def snapshot(**columns):
-    zeros = {name: np.zeros(3) for name in ("count", "reward_mean", "pursuits", "success", "seek_max", "seek_mean", "avoid_mean")}
-    return {**zeros, **{name: np.zeros(3, int) for name in ("verdict", "bucket", "offered", "mastered")}, **columns}
+    return {**{name: np.zeros(3) for name in STATE}, **columns}
 
 
 @pytest.fixture
@@ -107,10 +108,12 @@ def test_recording_leaves_no_trace_in_training(tmp_path):
         session = TabularSession(TabularConfig(steps=3_000))
         with Store.create(tmp_path / f"{record}.db") as store:
             recorder, metrics = ClipRecorder(session, store), []
-            for step, facts in session.train(store):
-                metrics.append((step, facts["success"]))
-                if record:
-                    recorder.record()
+            for event in session.train():
+                event.to(store)
+                if isinstance(event, Progressed):
+                    metrics.append((event.step, event.facts["success"]))
+                    if record:
+                        recorder.record()
             if record:
                 assert len(stored(store)[0]) > 2
         ends.append((metrics, session.agent.q.copy()))

@@ -19,9 +19,9 @@ ray = pytest.importorskip("ray")
 from protogoal.agents.parts import EnvSpaces  # noqa: E402
 from protogoal.cli import main  # noqa: E402
 from protogoal.config import RaySettings  # noqa: E402
-from protogoal.run import training  # noqa: E402
-from protogoal.run.environments import make_batch_env  # noqa: E402
-from protogoal.run.ray import crew  # noqa: E402
+from protogoal.domains.domain import make_batch_env  # noqa: E402
+from protogoal.run import training, trust  # noqa: E402
+from protogoal.run.ray import supervisor  # noqa: E402
 from protogoal.run.ray.learner import LearnerRole  # noqa: E402
 from protogoal.run.ray.pge import PGERole  # noqa: E402
 from protogoal.run.ray.published import Published  # noqa: E402
@@ -77,7 +77,7 @@ def test_options_of_the_ray_engine_are_refused_elsewhere(capsys):
     assert main(["train", "taxi-protogoal", "--run", "never-written", "--workers", "2"]) == 2
     assert "--workers is for deep agents with --engine ray" in capsys.readouterr().err
     assert main(["train", "taxi-protogoal", "--run", "never-written", "--engine", "ray"]) == 2
-    assert "local engine only" in capsys.readouterr().err
+    assert "engine must be local for the agent protogoal on taxi" in capsys.readouterr().err
 
 
 # --- with Ray -------------------------------------------------------------------------------------------------------
@@ -114,10 +114,9 @@ training.train(pathlib.Path(sys.argv[1]), "tiny", dataclasses.replace(TINY_AGENT
     assert process.wait() == -signal.SIGKILL
     while ray.available_resources().get("CPU") != 3.0 and time.monotonic() < deadline:  # its roles end with it
         time.sleep(0.1)
-    config, step = run / "config.json", latest(run)
+    step = latest(run)
     assert step > 0
-    config.write_text(config.read_text().replace('"steps": 10000000', f'"steps": {step + 200}'))
-    training.resume(run)  # on Ray, as before
+    training.resume(run, steps=step + 200, granted=trust.EVERYTHING)  # on Ray, as before
     assert latest(run) >= step + 200
     assert ray.is_initialized()
 
@@ -129,29 +128,29 @@ def test_a_shard_larger_than_any_machine_is_refused(small_ray):
 
 
 def test_a_role_that_dies_again_and_again_ends_the_run_with_its_reason(small_ray):
-    class Mortal(crew.Role):
+    class Mortal(supervisor.Role):
         def work(self):
             os._exit(1)
 
     deaths = []
-    people = crew.Crew(answer_seconds=60)
-    member = people.add("mortal", lambda _: crew.start_role(Mortal, cpus=0.1), deaths.append)
+    people = supervisor.Supervisor(answer_seconds=60)
+    process = people.add("mortal", lambda _: supervisor.start_role(Mortal, cpus=0.1), deaths.append)
     with pytest.raises(ValueError, match="mortal failed 3 times in a row"):  # noqa: PT012
         for _ in range(3):
             people.wait_ready()
-            people.call(member, "work", member.handle.work.remote(), lambda _: None)
+            people.call(process, "work", process.handle.work.remote(), lambda _: None)
             people.settle()
     assert len(deaths) == 2
     people.disband()
 
 
 def test_a_role_that_cannot_be_made_ends_the_run_with_its_reason(small_ray):
-    class Stillborn(crew.Role):
+    class Stillborn(supervisor.Role):
         def __init__(self):
             raise RuntimeError("no such level")
 
-    people = crew.Crew(answer_seconds=60)
-    people.add("stillborn", lambda _: crew.start_role(Stillborn, cpus=0.1), lambda _: None)
+    people = supervisor.Supervisor(answer_seconds=60)
+    people.add("stillborn", lambda _: supervisor.start_role(Stillborn, cpus=0.1), lambda _: None)
     with pytest.raises(ValueError, match=r"stillborn failed 3 times in a row: .*RuntimeError: no such level"):
         people.wait_ready()
     people.disband()
@@ -159,8 +158,8 @@ def test_a_role_that_cannot_be_made_ends_the_run_with_its_reason(small_ray):
 
 def test_a_role_for_which_there_is_no_room_is_not_waited_for_longer_than_said(small_ray):
     given_up = []
-    people = crew.Crew(answer_seconds=1.0)
-    people.add("giant", lambda _: crew.start_role(crew.Role, cpus=50), lambda _: None, given_up.append)
+    people = supervisor.Supervisor(answer_seconds=1.0)
+    people.add("giant", lambda _: supervisor.start_role(supervisor.Role, cpus=50), lambda _: None, given_up.append)
     start = time.monotonic()
     while not given_up and time.monotonic() - start < 30:
         people.take(timeout=0.2)
@@ -177,9 +176,10 @@ def test_a_shard_that_is_gone_or_empty_is_passed_over_and_a_mistake_in_its_code_
 
     env, space = make_batch_env(TINY.env, 1)
     spaces = EnvSpaces.of(env)
-    mistaken, empty, gone = (crew.start_role(cls, TINY, spaces, 0, cpus=0.1) for cls in (Mistaken, Shard, Shard))
+    mistaken, empty, gone = (supervisor.start_role(cls, TINY, spaces, 0, cpus=0.1) for cls in (Mistaken, Shard, Shard))
     ray.kill(gone)
-    learner, judge = LearnerRole(TINY, spaces), PGERole(TINY, spaces, space)
+    by_values = dataclasses.replace(TINY, pge=dataclasses.replace(TINY.pge, pruning="values"))  # the rule that asks the shards
+    learner, judge = LearnerRole(TINY, spaces), PGERole(by_values, spaces, space)
     for shard in (empty, gone):
         learner.set_shards({0: shard})
         judge.set_shards({0: shard})
@@ -188,11 +188,11 @@ def test_a_shard_that_is_gone_or_empty_is_passed_over_and_a_mistake_in_its_code_
     judge.set_shards({0: mistaken})
     with pytest.raises(TypeError, match="a mistake"):
         judge.refresh({0: 100})
-    people = crew.Crew(answer_seconds=60)
-    member = people.add("learner", lambda _: crew.start_role(LearnerRole, TINY, spaces, cpus=0.1), lambda _: None)
-    people.call(member, "set_shards", member.handle.set_shards.remote({0: mistaken}), lambda _: None)
-    answer, *_ = member.handle.learn.options(num_returns=3).remote(1, {0: 100}, Published())
-    people.call(member, "learn", answer, lambda _: None)
+    people = supervisor.Supervisor(answer_seconds=60)
+    process = people.add("learner", lambda _: supervisor.start_role(LearnerRole, TINY, spaces, cpus=0.1), lambda _: None)
+    people.call(process, "set_shards", process.handle.set_shards.remote({0: mistaken}), lambda _: None)
+    answer, *_ = process.handle.learn.options(num_returns=3).remote(1, {0: 100}, Published())
+    people.call(process, "learn", answer, lambda _: None)
     with pytest.raises(TypeError, match="a mistake"):  # and not in silence
         people.settle()
     people.disband()
@@ -222,10 +222,8 @@ training.train(pathlib.Path(sys.argv[1]), "tiny", dataclasses.replace(TINY, step
     output, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors
     assert "go on with: protogoal resume" in output
-    config = run / "config.json"
-    config.write_text(config.read_text().replace('"steps": 10000000', f'"steps": {latest(run) + 200}'))
-    assert '"engine": "ray"' in config.read_text()
-    assert main(["resume", str(run), "--engine", "local"]) == 0
+    assert '"engine": "ray"' in (run / "config.json").read_text()
+    assert main(["resume", str(run), "--engine", "local", "--steps", str(latest(run) + 200)]) == 0
     assert main(["eval", str(run), "--episodes", "2"]) == 0
 
 

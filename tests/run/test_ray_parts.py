@@ -12,17 +12,19 @@ from reference.tiny_deep import TINY, TINY_AGENT57, differences
 
 ray = pytest.importorskip("ray")
 
+from protogoal.agents.agent57.agent import Agent57  # noqa: E402
 from protogoal.agents.agent57.bandit import best_arm  # noqa: E402
+from protogoal.agents.r2d2 import R2D2  # noqa: E402
 from protogoal.config import RaySettings  # noqa: E402
 from protogoal.run import training  # noqa: E402
 from protogoal.run.local import LocalSession  # noqa: E402
 from protogoal.run.ray import cluster  # noqa: E402
-from protogoal.run.ray.evaluator import Evaluating  # noqa: E402
 from protogoal.run.ray.pacing import Pacing  # noqa: E402
+from protogoal.run.ray.player import PlayerClient  # noqa: E402
 from protogoal.run.ray.published import Published  # noqa: E402
 from protogoal.run.ray.shard import shares  # noqa: E402
 from protogoal.run.ray.state import merge_replays, share_of_knowledge, split_replay, without_episodes  # noqa: E402
-from protogoal.run.ray.worker import Acting, Worker  # noqa: E402
+from protogoal.run.ray.worker import Worker, WorkerClient  # noqa: E402
 
 
 @given(st.integers(0, 500), st.dictionaries(st.integers(0, 6), st.integers(0, 10_000), max_size=7))
@@ -36,7 +38,8 @@ def test_a_batch_is_divided_among_shards_in_proportion(total, sizes):
 def replay_state(size, following, seed):
     rng = np.random.default_rng(seed)
     return {"arrays": {"action": rng.integers(9, size=(size, 3))}, "rarest": rng.integers(5, size=size),
-            "turned_on": rng.integers(9, size=6), "next": following, "size": size, "added": size + 4}
+            "turned_on": rng.integers(9, size=6), "wanted": np.array([200], np.uint8),
+            "next": following, "size": size, "added": size + 4}
 
 
 def test_replay_divided_and_merged_again_is_the_same():
@@ -59,70 +62,72 @@ def test_replay_is_merged_by_age_and_the_newest_are_kept():
 def test_what_agent57_knows_of_its_policies_goes_from_several_workers_to_the_local_engine():
     workers = [Worker(dataclasses.replace(TINY_AGENT57, ray=RaySettings(workers=2)), index, 2) for index in range(2)]
     for worker in workers:
-        worker.collect(Published(), Published(), True, 8)
+        worker.collect(Published(), Published(), None, True, 8)
     states = [worker.state() for worker in workers]
     local = LocalSession(TINY_AGENT57).agent.actor
-    local.load_state_dict(without_episodes(states))
+    local.load_state_dict(without_episodes(Agent57, states))
     assert not local.was_restored
     pulls = np.concatenate([state["bandit"]["pulls"] for state in states])
     assert pulls.sum() > 0
     assert (local.bandit.pulls == pulls).all()
-    assert local.view.moments.state_dict() == states[0]["moments"]
+    assert local.view.moments.state_dict() == states[0]["bonus"]["moments"]
     assert local.bandit.greedy_arm() == best_arm(*sum(worker.actor.bandit.arm_sums() for worker in workers))
-    local.load_state_dict(without_episodes(states[:1]))  # of another number of environments: it learns them anew
+    local.load_state_dict(without_episodes(Agent57, states[:1]))  # of another number of environments: it learns them anew
     assert (local.bandit.pulls == pulls).all()
 
 
 def test_what_agent57_knows_of_its_policies_goes_to_another_number_of_workers():
     made = [Worker(dataclasses.replace(TINY_AGENT57, ray=RaySettings(workers=2)), index, 2) for index in range(2)]
     for worker in made:
-        worker.collect(Published(), Published(), True, 8)
+        worker.collect(Published(), Published(), None, True, 8)
     states = [worker.state() for worker in made]
     config = dataclasses.replace(TINY_AGENT57, ray=RaySettings(workers=3))
     for index in range(3):  # six environments where there were four: the last two begin with what the first two have learned
         worker = Worker(config, index, 2)
         generator = worker.actor.bandit.rng.bit_generator.state
-        assert not worker.begin_afresh(share_of_knowledge(states, index, 2))
+        assert not worker.begin_afresh(share_of_knowledge(Agent57, states, index, 2))
         source = states[index % 2]
         assert (worker.actor.bandit.pulls == source["bandit"]["pulls"]).all()
         assert (worker.actor.bandit._reward == source["bandit"]["reward"]).all()
         assert worker.actor.bandit.rng.bit_generator.state == generator
-        assert (worker.actor.view.memory.distances()["mean"] == source["distances"]["mean"]).all()
-        assert (source["distances"]["mean"] > 0).all()
-        assert worker.actor.view.moments.state_dict() == states[0]["moments"]
-    assert share_of_knowledge([Worker(TINY, 0, 2).state()], 0, 2) == {}  # the others' actors know nothing of the kind
+        assert (worker.actor.view.memory.distances()["mean"] == source["bonus"]["distances"]["mean"]).all()
+        assert (source["bonus"]["distances"]["mean"] > 0).all()
+        assert worker.actor.view.moments.state_dict() == states[0]["bonus"]["moments"]
+    assert share_of_knowledge(R2D2, [Worker(TINY, 0, 2).state()], 0, 2) == {}  # the others' actors know nothing of the kind
 
 
 def test_the_policy_for_the_task_is_the_best_over_all_workers_whoever_reported_last():
     reports = []
     collect = SimpleNamespace(options=lambda **_: SimpleNamespace(remote=lambda *_: (None, None, None)))
-    crew = SimpleNamespace(add=lambda *_: SimpleNamespace(is_gone=False, handle=SimpleNamespace(collect=collect)),
-                           call=lambda member, what, answer, done, lost: reports.append(done))
+    supervisor = SimpleNamespace(add=lambda *_: SimpleNamespace(is_gone=False, handle=SimpleNamespace(collect=collect)),
+                           call=lambda process, what, answer, done, lost: reports.append(done))
     config = dataclasses.replace(TINY_AGENT57, ray=RaySettings(workers=2))
-    acting = Acting(SimpleNamespace(config=config, crew=crew, pacing=Pacing(config)), None)
+    acting = WorkerClient(SimpleNamespace(config=config, supervisor=supervisor, pacing=Pacing(config)), None)
     for worker in (0, 1, 0):
         acting.ask(worker, Published(), Published())
     for done, arms in zip(reports, ([[10, 10], [4, 5]], [[2, 2], [2, 1]], [[10, 10], [1, 5]]), strict=True):
-        assert acting.task_policy is None or done is reports[2]
-        done(SimpleNamespace(arms=np.array(arms, float)))
-    assert acting.task_policy == 1  # (1 + 2)/12 and (5 + 1)/12, though worker 1 alone prefers the first
-    acting.members[0].is_gone = True
-    assert acting.task_policy == 0
-    acting._arms[1] = np.zeros((2, 2))  # no episode has ended yet
-    assert acting.task_policy is None
+        assert acting.buffers() == {} or done is reports[2]
+        done(SimpleNamespace(shared=np.array(arms, float)))
+    assert acting.buffers() == {"task_policy": 1}  # (1 + 2)/12 and (5 + 1)/12, though worker 1 alone prefers the first
+    acting.processes[0].is_gone = True
+    assert acting.buffers() == {"task_policy": 0}
+    acting.ask(1, Published(), Published())
+    reports[-1](SimpleNamespace(shared=np.zeros((2, 2))))  # no episode has ended yet
+    assert acting.buffers() == {}
 
 
-def test_evaluations_that_the_evaluator_cannot_play_in_time_are_left_out_and_counted():
+def test_evaluations_that_the_player_cannot_play_in_time_are_left_out_and_counted():
     said = []
-    crew = SimpleNamespace(add=lambda *_: SimpleNamespace(is_ready=False))
-    office = SimpleNamespace(config=TINY, spaces=None, crew=crew, pacing=Pacing(TINY), lost=Counter(), event=said.append)
-    evaluating = Evaluating(office)
+    supervisor = SimpleNamespace(add=lambda *_: SimpleNamespace(is_ready=False))
+    context = SimpleNamespace(config=TINY, spaces=None, supervisor=supervisor, pacing=Pacing(TINY), lost=Counter(),
+                              event=said.append)
+    evaluating = PlayerClient(context)
     for step in range(250, 1750, 250):
-        office.pacing.steps = step
+        context.pacing.steps = step
         assert evaluating.is_due()
         evaluating.add(2, Published())
     assert [step for step, _, _ in evaluating.queue] == [250, 500, 750, 1000]
-    assert office.lost["evaluations"] == 2
+    assert context.lost["evaluations"] == 2
     assert len(said) == 1
     assert "4 evaluations behind" in said[0]
     evaluating.queue.pop(0)

@@ -9,22 +9,24 @@ from types import SimpleNamespace
 import gymnasium
 import numpy as np
 import pytest
-from reference.tiny_deep import FEW_CPUS, TINY, Silent
+from reference.tiny_deep import FEW_CPUS, TINY, steps_of
 
 ray = pytest.importorskip("ray")
 
 from protogoal.agents.parts import EnvSpaces  # noqa: E402
-from protogoal.config import OwnSettings, RaySettings  # noqa: E402
+from protogoal.config import RaySettings  # noqa: E402
+from protogoal.domains.domain import make_batch_env  # noqa: E402
+from protogoal.domains.own import OwnSettings  # noqa: E402
 from protogoal.goals.spaces import BagOfWords  # noqa: E402
+from protogoal.record.events import Happened  # noqa: E402
 from protogoal.run import checkpoint  # noqa: E402
-from protogoal.run.environments import make_batch_env  # noqa: E402
 from protogoal.run.local import LocalSession  # noqa: E402
-from protogoal.run.ray import crew  # noqa: E402
-from protogoal.run.ray.evaluator import EvaluatorRole  # noqa: E402
+from protogoal.run.ray import supervisor  # noqa: E402
+from protogoal.run.ray.player import PlayerRole  # noqa: E402
 from protogoal.run.ray.published import Published  # noqa: E402
 from protogoal.run.ray.session import RaySession  # noqa: E402
 from protogoal.run.ray.state import saved_spaces  # noqa: E402
-from protogoal.run.ray.words import Line, Words, saved_words, share_words  # noqa: E402
+from protogoal.run.ray.vocabulary import VocabularyHandle, VocabularyRole, saved_words, share_words  # noqa: E402
 
 PATIENCE = 600.0  # seconds for anything that is waited for
 PLACES = 400
@@ -76,10 +78,10 @@ def vocabulary_of(state):
 
 
 def test_all_readers_of_a_vocabulary_give_a_word_the_same_bit(small_ray):
-    words = crew.start_role(Words, [["you"]], [5], cpus=0.1)
+    words = supervisor.start_role(VocabularyRole, [["you"]], [5], cpus=0.1)
     one, two = BagOfWords(5), BagOfWords(5)
-    share_words(one, Line("words", words))
-    share_words(two, Line("words", words))
+    share_words(one, VocabularyHandle("words", words))
+    share_words(two, VocabularyHandle("words", words))
     one.read("You push the boulder")
     two.read("You fall into the water")
     one.read("the water is deep")
@@ -89,15 +91,15 @@ def test_all_readers_of_a_vocabulary_give_a_word_the_same_bit(small_ray):
     ray.kill(words)
 
 
-def test_no_reader_hears_of_a_word_before_the_desk(small_ray):
-    words = crew.start_role(Words, [["you"]], [5], True, cpus=0.1)
+def test_no_reader_hears_of_a_word_before_the_client(small_ray):
+    words = supervisor.start_role(VocabularyRole, [["you"]], [5], True, cpus=0.1)
     answer = words.agree.remote(0, ["fall"])
     while "fall" not in ray.get(words.state.remote())[0]:
         time.sleep(0.05)
     assert ray.wait([answer], timeout=1.0)[0] == []
     version, copy = ray.get(words.watch.remote(-1, 1.0))
     assert copy == [["you", "fall"]]
-    assert ray.wait([answer], timeout=1.0)[0] == []  # it is on its way to the desk
+    assert ray.wait([answer], timeout=1.0)[0] == []  # it is on its way to the client
     again = words.watch.remote(version, 60.0)
     assert ray.get(answer) == ["you", "fall"]
     more = words.agree.remote(0, ["push"])
@@ -110,10 +112,10 @@ def test_no_reader_hears_of_a_word_before_the_desk(small_ray):
 
 def test_the_evaluator_reads_with_the_words_of_all(small_ray):
     known = [said_at(place) for place in range(20, 10, -1)]
-    words = crew.start_role(Words, [known], [PLACES], cpus=0.1)
+    words = supervisor.start_role(VocabularyRole, [known], [PLACES], cpus=0.1)
     env, _ = make_batch_env(STREET.env, 1)
-    role = EvaluatorRole(STREET, EnvSpaces.of(env), Line("words", words))
-    role.play(Published(), 2, None)
+    role = PlayerRole(STREET, EnvSpaces.of(env), VocabularyHandle("words", words))
+    role.play(Published(), 2, {})
     agreed = ray.get(words.state.remote())[0]
     assert agreed[: len(known)] == known
     assert len(agreed) > len(known)  # what it has read
@@ -128,7 +130,7 @@ def test_the_evaluator_reads_with_the_words_of_all(small_ray):
 def street(small_ray):
     """A run with text on two workers, and a way to go on with it for some steps and save it, as it comes back from disk."""
     session = RaySession(STREET)
-    training = session.train(Silent())
+    training = steps_of(session)
 
     def until(step):
         deadline = time.monotonic() + PATIENCE
@@ -155,7 +157,7 @@ def test_a_run_that_is_loaded_goes_on_with_its_vocabulary_on_either_engine(stree
     local = LocalSession(STREET)
     local.load_state_dict(state)
     assert list(local.space.vocabulary)[: len(words)] == words
-    for step, _ in local.train(Silent()):
+    for step in steps_of(local):
         if step > state["agent"]["steps"] + 200:
             break
     longer = saved(local.state_dict(), tmp_path)
@@ -165,7 +167,7 @@ def test_a_run_that_is_loaded_goes_on_with_its_vocabulary_on_either_engine(stree
     try:
         assert other.vocabulary.words != street.session.vocabulary.words
         other.load_state_dict(longer)
-        for step, _ in other.train(Silent()):
+        for step in steps_of(other):
             if step > longer["agent"]["steps"] + 200:
                 break
         now = vocabulary_of(saved(other.state_dict(), tmp_path))
@@ -176,25 +178,25 @@ def test_a_run_that_is_loaded_goes_on_with_its_vocabulary_on_either_engine(stree
 
 
 def test_the_process_of_the_vocabulary_is_replaced_and_nothing_is_lost(street, tmp_path):
-    session, member = street.session, street.session.vocabulary.member
+    session, process = street.session, street.session.vocabulary.process
     words = vocabulary_of(street.go_on(40, tmp_path))
-    life = member.life
+    life = process.life
     street.until(session.step + 40)  # while words are read
-    os.kill(member.whereabouts["pid"], signal.SIGKILL)
+    os.kill(process.whereabouts["pid"], signal.SIGKILL)
     state = street.go_on(600, tmp_path)
-    assert member.life > life
+    assert process.life > life
     now = vocabulary_of(state)
     assert now[: len(words)] == words
     assert len(now) > len(words)
-    assert session.office.lost["steps"] == 0
-    assert session.office.lost["counts"] == 0
+    assert session.context.lost["steps"] == 0
+    assert session.context.lost["counts"] == 0
 
 
 def test_a_single_worker_with_another_number_of_environments_leaves_a_checkpoint_for_either_engine(small_ray, tmp_path):
     config = dataclasses.replace(STREET, agent="r2d2", ray=RaySettings(workers=1, envs_per_worker=2, **FEW_CPUS))
     session = RaySession(config)
     try:
-        for step, _ in session.train(Silent()):
+        for step in steps_of(session):
             if step >= 300:
                 break
         state = saved(session.state_dict(), tmp_path)
@@ -204,9 +206,9 @@ def test_a_single_worker_with_another_number_of_environments_leaves_a_checkpoint
         assert not local.agent.actor.was_restored
         assert state["agent"]["space"]["vocabulary"] == vocabulary_of(state) != []
         assert list(local.space.vocabulary)[: len(vocabulary_of(state))] == vocabulary_of(state)
-        session.office._events.clear()
+        session.context.told.clear()
         session.load_state_dict(state)
-        assert not session.office._events  # its own episodes go on
+        assert not [event for event in session.context.told if isinstance(event, Happened)]  # its own episodes go on
     finally:
         session.close()
 

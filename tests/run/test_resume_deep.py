@@ -10,9 +10,9 @@ import time
 
 import numpy as np
 import pytest
-from reference.tiny_deep import TINY, differences
+from reference.tiny_deep import TINY, differences, steps_of
 
-from protogoal.config import RiverSettings
+from protogoal.domains.minihack import RiverSettings
 from protogoal.record.store import Store, StoreReader
 from protogoal.run import checkpoint, training
 from protogoal.run.directory import RunDirectory
@@ -29,7 +29,8 @@ def recorded(path):
     """Everything a run wrote into its store, but for what depends on the clock."""
     with sqlite3.connect(path / "run.db") as database:
         read = {
-            "metrics": "SELECT name, step, value FROM metrics WHERE name NOT LIKE 'time/%' AND name NOT LIKE '%_per_second'",
+            "metrics": "SELECT name, step, value FROM metrics WHERE name NOT LIKE 'time/%' AND name NOT LIKE '%_per_second' "
+                       "AND name NOT LIKE 'recent/%'",
             "evaluations": "SELECT step, episodes, successes FROM evaluations",
             "pursuits": "SELECT step, goal, success, length FROM pursuits",
             "goals": "SELECT id, name, kind, count, pursuits, verdict FROM goals",
@@ -99,7 +100,7 @@ def test_a_finished_run_can_be_trained_on_as_if_it_had_been_meant_to(uninterrupt
     assert differences(ours, whole) == []
     assert RunDirectory.open(longer).config == dataclasses.replace(TINY, steps=2 * TINY.steps)
     record, before = (json.loads((path / "config.json").read_text()) for path in (longer, uninterrupted))
-    assert record | {"config": record["config"] | {"steps": TINY.steps}} == before
+    assert record | {"config": record["config"] | {"steps": TINY.steps}, "checksum": before["checksum"]} == before
     with StoreReader(longer / "run.db") as store:
         assert store.meta()["total_steps"] == 2 * TINY.steps
         assert store.meta()["status"] == "finished"
@@ -144,14 +145,14 @@ def test_environments_that_cannot_be_saved_begin_afresh_and_say_so(tmp_path):
 
     with Store.create(tmp_path / "run.db") as store:
         first = session()
-        for _ in zip(range(15), first.train(store), strict=False):
+        for _ in zip(range(15), steps_of(first, store), strict=False):
             pass
         state = first.state_dict()
         assert state["agent"]["actor"]["env"] is None
         second = session()
         second.load_state_dict(state)
         assert second.step == first.step
-        for _ in second.train(store):
+        for _ in steps_of(second, store):
             pass
         store.flush()
     with sqlite3.connect(tmp_path / "run.db") as database:
@@ -164,7 +165,7 @@ def test_minihack_repeats_the_episodes_it_was_in(tmp_path):
     config = dataclasses.replace(TINY, env=RiverSettings(max_steps=30, workers=0, vocabulary=64), steps=260)
     one = LocalSession(config)
     with Store.create(tmp_path / "run.db") as store:
-        steps = one.train(store)
+        steps = steps_of(one, store)
         for _ in range(11):
             next(steps)
         state = one.state_dict()
@@ -191,7 +192,7 @@ def test_a_checkpoint_of_another_run_or_version_is_refused_in_one_line(uninterru
         same.checkpoints.rename(other.checkpoints)
         manifest = max(other.checkpoints.glob("[0-9]*")) / "manifest.json"
         written = manifest.read_text()
-        manifest.write_text(json.dumps(json.loads(written) | {"format": 0, "version": "0.0.1"}))
+        manifest.write_text(json.dumps(json.loads(written) | {"format": 0, "version": "0.0.1", "checksum": None}))
         with pytest.raises(ValueError, match=r"has format 0 \(written by protogoal 0.0.1\)"):
             training.resume(other.path)
         manifest.write_text(written)

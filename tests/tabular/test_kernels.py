@@ -4,8 +4,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import tabular as reference
+from reference.goal_sets import make_goal_set
 
-from protogoal.goals.selection import make_goal_set, select
+from protogoal.goals.selection import select
 from protogoal.goals.table import TASK
 from protogoal.tabular import kernels
 
@@ -70,17 +71,17 @@ def test_the_kernel_chooses_the_goal_that_selection_chooses(seed):
     rng = np.random.default_rng(seed)
     num_goals = int(rng.integers(1, 12))
     offered = np.flatnonzero(rng.random(num_goals) < 0.7)
-    goals = make_goal_set(1, offered, rng.integers(1, 50, num_goals)[offered], rng.random(num_goals)[offered],
-                          offered[:, None].astype(np.int32), int(rng.integers(1, 6)))
+    rule = {"num_candidates": int(rng.integers(1, 6)), "p_task": float(rng.random() * 0.4)}
+    goals = make_goal_set(offered, rng.integers(1, 50, num_goals)[offered], rng.random(num_goals)[offered], int(rng.integers(1, 6)),
+                          strategy="paper", **rule)
     values, bits = rng.random(num_goals).round(1), rng.random(num_goals) < 0.3
-    rule = {"num_candidates": int(rng.integers(1, 6)), "p_task": float(rng.random() * 0.4),
-            "value_floor": float(rng.random()), "redraws": int(rng.integers(0, 3))}
+    active = np.where(bits, np.arange(num_goals), -1)[None]
     cumulative = np.concatenate([[0.0], np.cumsum(goals.novelty)])
     edges = np.searchsorted(goals.bucket, np.arange(goals.bucket.max(initial=-1) + 2))
     ours, theirs = np.random.default_rng(seed), np.random.default_rng(seed)
     for _ in range(5):
         chosen = kernels.select_goal(np.array(goals.ids), cumulative, edges, values, bits.astype(float), *rule.values(), ours)
-        expected = select(goals, lambda rows, positions: values[goals.ids[positions]], bits[None], theirs, **rule)[0]
+        expected = select(goals, lambda rows, positions: values[goals.ids[positions]], active, theirs)[0]
         assert chosen == expected
         assert chosen == TASK or not bits[chosen]
     assert ours.bit_generator.state == theirs.bit_generator.state

@@ -1,6 +1,7 @@
 """The tabular agents: equal to plain numpy, the same for the same seed, and resumed to the bit."""
 
 import json
+from dataclasses import replace
 
 import gymnasium
 import numpy as np
@@ -9,11 +10,11 @@ from reference import tabular as reference
 
 import protogoal.envs  # noqa: F401
 from protogoal.envs.taxi import TaxiSpace
-from protogoal.goals.evaluator import PGESettings, ProtoGoalEvaluator
+from protogoal.goals.evaluator import ProtoGoalEvaluator
 from protogoal.goals.plausibility import Verdict
 from protogoal.goals.table import TASK
 from protogoal.tabular.agent import ProtoGoalAgent, QLearningAgent, train
-from protogoal.tabular.settings import TabularSettings
+from protogoal.tabular.settings import TABULAR_PGE, TabularSettings
 from protogoal.tabular.tables import TransitionTables
 
 SETTINGS = TabularSettings(eval_every=2_000, eval_episodes=30)
@@ -73,8 +74,10 @@ def test_the_proto_goal_agent_reaches_the_tables_of_plain_numpy(tables, settings
     assert len(agent.evaluator.goal_set) > 20
 
 
-def test_goals_chosen_in_python_and_in_the_kernel_give_the_same_run(tables):
-    compiled, plain = (make("protogoal", tables, seed=1, compiled_selection=c) for c in (True, False))
+@pytest.mark.parametrize("change", [{}, {"competence": True}, {"p_task_of": "steps"}])
+def test_goals_chosen_in_python_and_in_the_kernel_give_the_same_run(tables, change):
+    pge = replace(TABULAR_PGE, **change)
+    compiled, plain = (make("protogoal", tables, seed=1, pge=pge, compiled_selection=c) for c in (True, False))
     for agent in (compiled, plain):
         agent.advance(5_000)
         agent.advance(1)
@@ -148,7 +151,7 @@ def test_only_plausible_goals_are_pursued(tables):
 
 
 def test_without_the_chance_of_the_task_it_is_followed_only_while_there_are_no_goals(tables):
-    agent = ProtoGoalAgent(tables, TaxiSpace(), SETTINGS, PGESettings(p_task=0.0))
+    agent = ProtoGoalAgent(tables, TaxiSpace(), SETTINGS, replace(TABULAR_PGE, p_task=0.0, p_task_most=0.0))
     agent.advance(5_000)
     assert (agent.take_pursuits().goal == TASK).mean() < 0.05
 

@@ -4,8 +4,7 @@
     memory        episodic novelty: distance to what was seen in the last episodes
     neighbours    the search for the nearest of them
     embedding     the controllable part of a state, in which that distance is taken
-    distillation  lifelong novelty: the error of a network that learns to copy a random one
-    curiosity     both together, r_i of every transition, as a view of the environments
+    curiosity     with lifelong novelty (`agents.distillation`): r_i of every transition, as a view of the environments
     split         Q = Q_e + β_j Q_i: two networks, two optimisers, one greedy policy
     bandit        which policy to follow in the next episode
     act           acting with the policy it chose

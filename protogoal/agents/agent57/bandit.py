@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from protogoal.goals.stored import stored_like
+
 Rows = NDArray[np.int64]
 
 
@@ -71,7 +73,9 @@ class SlidingWindowUCB:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take back what `state_dict` gave."""
-        self._arm[:], self._reward[:], self.pulls[:] = state["arm"], state["reward"], state["pulls"]
+        self._arm[:] = stored_like(state["arm"], "arm", self._arm, 0, self.num_arms - 1)
+        self._reward[:] = stored_like(state["reward"], "reward", self._reward)
+        self.pulls[:] = stored_like(state["pulls"], "pulls", self.pulls, 0)
         self.rng.bit_generator.state = state["rng"]
 
 

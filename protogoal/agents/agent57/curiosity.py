@@ -1,13 +1,13 @@
-"""Intrinsic reward as a view of the environments: every observation says how novel the state was that the last step led to.
+"""Agent57's intrinsic reward, as a view of the environments (`agents.bonus`).
 
     r_i = scale · r_episodic · α          (without the episodic part: scale · (α − 1))
 
-As a part of the observation it travels through segments and replay like any other: the reward of transition t stands with
-the state t + 1. `act` steps this view; `split` reads the reward from a batch.
+`act` steps this view; `split` reads the reward from a batch.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,14 +15,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from protogoal.agents.agent57.distillation import RandomDistillation, RunningMoments
 from protogoal.agents.agent57.embedding import ControllableEmbedding
 from protogoal.agents.agent57.memory import EpisodicMemory
-from protogoal.deep.settings_agent57 import Agent57Settings
-from protogoal.envs.vector import ArraySpec, BatchEnv, BatchStep, Observation
-
-INTRINSIC = "intrinsic_reward"
-INTRINSIC_SPEC = ArraySpec((1,), np.dtype(np.float32), "vector")
+from protogoal.agents.agent57.settings import Agent57Settings
+from protogoal.agents.bonus import BonusView
+from protogoal.agents.distillation import RandomDistillation, RunningMoments
+from protogoal.envs.vector import BatchEnv, BatchStep, Observation
+from protogoal.goals.stored import stored_like
 
 
 class CuriosityNetworks(Protocol):
@@ -32,41 +31,31 @@ class CuriosityNetworks(Protocol):
     distillation: RandomDistillation
 
 
-class CuriousView:
-    """N environments whose observations have one more part, the intrinsic reward just earned."""
+class CuriousView(BonusView):
+    """N environments, each with a memory of the states of its last episodes."""
 
     def __init__(self, env: BatchEnv, networks: CuriosityNetworks, settings: Agent57Settings):
-        if INTRINSIC in env.observation_spec:
-            raise ValueError(f"the observation has a part named {INTRINSIC}, which is the intrinsic reward's name")
-        self.env, self.networks, self.settings = env, networks, settings
-        self.num_envs, self.num_actions = env.num_envs, env.num_actions
-        self.num_bits, self.max_active = env.num_bits, env.max_active
-        self.observation_spec = env.observation_spec | {INTRINSIC: INTRINSIC_SPEC}
+        super().__init__(env)
+        self.networks, self.settings = networks, settings
         self.memory = EpisodicMemory(env.num_envs, settings)
         self.moments = RunningMoments()
         self.episodes = np.zeros(env.num_envs, np.int64)  # ended since the memory was emptied
-        self.reward = np.zeros(env.num_envs, np.float32)
 
     def reset(self, seed: int | None = None) -> tuple[Observation, NDArray[Any]]:
         """All episodes and all memories begin anew."""
-        observation, active = self.env.reset(seed)
         self.memory.forget(np.arange(self.num_envs))
         self.episodes[:] = 0
-        self.reward[:] = 0.0
-        return self._with_reward(observation), active
+        return super().reset(seed)
 
-    def step(self, actions: NDArray[Any]) -> BatchStep:
-        """One step, and what it was worth; the state is remembered."""
-        step = self.env.step(actions)
-        self.reward = self._intrinsic(step.final_observation, step.terminated)
-        ended = step.terminated | step.truncated
-        self.episodes += ended
+    def bonus(self, step: BatchStep) -> NDArray[np.float32]:
+        """What the step was worth; the state is remembered."""
+        reward = self._intrinsic(step.final_observation, step.terminated)
+        self.episodes += step.terminated | step.truncated
         over = np.flatnonzero(self.episodes >= self.settings.meta_episode_length)
         if len(over):
             self.memory.forget(over)
             self.episodes[over] = 0
-        return step._replace(observation=self._with_reward(step.observation),
-                             final_observation=self._with_reward(step.final_observation))
+        return reward
 
     @torch.inference_mode()
     def _intrinsic(self, observation: Observation, terminated: NDArray[np.bool_]) -> NDArray[np.float32]:
@@ -84,25 +73,20 @@ class CuriousView:
             reward = reward * alpha if s.is_episodic else alpha - 1.0
         return (s.episodic_memory_reward_scale * reward).astype(np.float32)
 
-    def _with_reward(self, observation: Observation) -> Observation:
-        return observation | {INTRINSIC: self.reward[:, None]}
+    def knowledge(self) -> dict[str, Any]:
+        """The scales of novelty."""
+        return {"moments": self.moments.state_dict(), "distances": self.memory.distances()}
+
+    def load_knowledge(self, state: Mapping[str, Any]) -> None:
+        self.moments.load_state_dict(state["moments"])
+        if len(state["distances"]["mean"]) == self.num_envs:  # else saved with another number of them
+            self.memory.load_distances(state["distances"])
 
     def get_state(self) -> dict[str, Any] | None:
-        """The environments' state and the memories; None where the environments cannot be saved."""
-        inner = self.env.get_state()
-        if inner is None:
-            return None
-        return {"env": inner, "memory": self.memory.state_dict(), "moments": self.moments.state_dict(),
-                "episodes": self.episodes.copy(), "reward": self.reward.copy()}
+        state = super().get_state()
+        return None if state is None else state | {"memory": self.memory.state_dict(), "episodes": self.episodes.copy()}
 
     def set_state(self, state: dict[str, Any]) -> tuple[Observation, NDArray[Any]]:
-        """Goes back to what `get_state` gave."""
-        observation, active = self.env.set_state(state["env"])
         self.memory.load_state_dict(state["memory"])
-        self.moments.load_state_dict(state["moments"])
-        self.episodes[:] = state["episodes"]
-        self.reward = np.array(state["reward"], np.float32)
-        return self._with_reward(observation), active
-
-    def close(self) -> None:
-        self.env.close()
+        self.episodes[:] = stored_like(state["episodes"], "episodes", self.episodes, 0)
+        return super().set_state(state)

@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protogoal.agents.agent57.neighbours import Neighbours
-from protogoal.deep.settings_agent57 import Agent57Settings
+from protogoal.agents.agent57.settings import Agent57Settings
+from protogoal.goals.stored import stored_array, stored_like
 
 Floats = NDArray[np.float32]
 
@@ -73,7 +74,8 @@ class EpisodicMemory:
 
     def load_distances(self, state: Mapping[str, Any]) -> None:
         """Take back what `distances` gave."""
-        self._mean[:], self._measured[:] = state["mean"], state["measured"]
+        self._mean[:] = stored_like(state["mean"], "mean", self._mean, 0)
+        self._measured[:] = stored_like(state["measured"], "measured", self._measured, 0)
 
     def state_dict(self) -> dict[str, Any]:
         """What is held, without the empty places."""
@@ -82,5 +84,7 @@ class EpisodicMemory:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take back what `state_dict` gave."""
         self.load_distances(state)
-        self.added[:] = state["added"]
-        self._states.load_rows(np.asarray(state["states"], np.float32), np.minimum(self.added, self.settings.memory_capacity))
+        self.added[:] = stored_like(state["added"], "added", self.added, 0)
+        held = np.minimum(self.added, self.settings.memory_capacity)
+        shape = (len(held), int(held.max(initial=0)), self.settings.embedding_size)
+        self._states.load_rows(stored_array(state["states"], "states", shape, "f").astype(np.float32), held)

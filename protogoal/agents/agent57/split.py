@@ -11,27 +11,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from protogoal.agents.agent57.curiosity import INTRINSIC, INTRINSIC_SPEC
-from protogoal.agents.agent57.distillation import RandomDistillation
 from protogoal.agents.agent57.embedding import ControllableEmbedding
 from protogoal.agents.agent57.mixture import beta_ladder, discount_ladder
+from protogoal.agents.agent57.settings import Agent57Settings
+from protogoal.agents.bonus import INTRINSIC, INTRINSIC_SPEC
+from protogoal.agents.distillation import RandomDistillation
 from protogoal.config import DeepConfig
+from protogoal.deep import returns_torch
 from protogoal.deep.average import AverageWeights
+from protogoal.deep.device import device_of, place
 from protogoal.deep.learn import Learner, Seed, finite, optimizer_from_arrays, optimizer_to_arrays
 from protogoal.deep.network import CoreState, QNetwork, weights_from_arrays, weights_to_arrays
 from protogoal.deep.relabel import BatchGoals, KnownGoals
 from protogoal.deep.returns import h_inverse
 from protogoal.deep.segments import Segments
 from protogoal.deep.settings import LearnerSettings
-from protogoal.deep.settings_agent57 import Agent57Settings
 from protogoal.envs.vector import ArraySpec
+from protogoal.goals.stored import stored_number
 
 
 class SplitNetwork(nn.Module):
@@ -42,7 +45,7 @@ class SplitNetwork(nn.Module):
 
     def __init__(self, observation_spec: dict[str, ArraySpec], num_actions: int, config: DeepConfig):
         super().__init__()
-        s = config.agent57
+        s = cast(Agent57Settings, config.exploration)
         self.num_actions, self.transform = num_actions, config.learner.value_transform
         read = observation_spec | ({INTRINSIC: INTRINSIC_SPEC} if s.reads_intrinsic else {})
         self.extrinsic = QNetwork(read, num_actions, s.num_policies, config.network)
@@ -60,7 +63,7 @@ class SplitNetwork(nn.Module):
 
     def initial_core(self, batch: int) -> CoreState:
         """The cores' state at the start of an episode."""
-        return torch.zeros(batch, *self.core_shape)
+        return torch.zeros(batch, *self.core_shape, device=device_of(self))
 
     def unroll(
         self,
@@ -89,7 +92,8 @@ class SplitNetwork(nn.Module):
 def combine(q_e: Tensor, q_i: Tensor, beta: Tensor, transform: str) -> Tensor:
     """Q_e + β Q_i, or h⁻¹(Q_e) + β h⁻¹(Q_i): h, which would stand around the sum, changes no argmax."""
     if transform == "h":
-        q_e, q_i = (torch.from_numpy(h_inverse(q.numpy())) for q in (q_e, q_i))
+        is_cpu = q_e.device.type == "cpu"
+        q_e, q_i = (torch.from_numpy(h_inverse(q.numpy())) if is_cpu else returns_torch.h_inverse(q) for q in (q_e, q_i))
     return q_e + beta * q_i
 
 
@@ -117,17 +121,17 @@ class Streams:
         discounts = discount_ladder(settings.num_policies, settings.discount_max, settings.discount_min)
         if settings.learn_policies == "all":
             policy = np.arange(settings.num_policies)  # [G]
-            members = policy[:, None].astype(np.int32)
+            slots = policy[:, None].astype(np.int32)
         else:
             policy = batch.goal[0][:, None]  # [N, 1]
-            members = policy[..., None].astype(np.int32)
+            slots = policy[..., None].astype(np.int32)
         weight = np.full((batch.size, policy.shape[-1]), 1.0 / policy.shape[-1], np.float32)
 
         def stream(reward: NDArray[Any], ends: NDArray[np.bool_]) -> BatchGoals:
             goes_on = (~ends).astype(np.float32)[..., None]  # [T, N, 1]
             discount = np.ascontiguousarray(goes_on * discounts[policy])  # [T, N, G]
             each = np.ascontiguousarray(np.broadcast_to(reward[..., None], discount.shape))
-            return BatchGoals(members, each, discount, weight)
+            return BatchGoals(slots, each, discount, weight)
 
         # The intrinsic stream has r_i alone: r_e + βr_i there would count the task's reward twice.
         # DEVIATION(D20): where it does not end with the episode, the state after a terminal one is the next episode's first.
@@ -140,7 +144,8 @@ class SplitLearner:
     """A `Learner` for each network, and one optimiser for what makes the intrinsic reward."""
 
     def __init__(self, network: SplitNetwork, target: SplitNetwork, config: DeepConfig, seed: Seed):
-        self.network, self.agent57, self.burn_in = network, config.agent57, config.replay.burn_in
+        self.network, self.burn_in = network, config.replay.burn_in
+        self.exploration = s = cast(Agent57Settings, config.exploration)
         target.load_state_dict(network.state_dict())
         self.average = AverageWeights(network, config.learner.average_decay)  # of both networks
         # policies are not proto-goals
@@ -149,7 +154,7 @@ class SplitLearner:
         self.intrinsic = Learner(network.intrinsic, target.intrinsic, settings, seed, self.burn_in)
         self._curious = [p for part in (network.embedding, network.distillation) for p in part.parameters() if p.requires_grad]
         self.optimizer = torch.optim.AdamW(
-            self._curious, lr=self.agent57.curiosity_learning_rate, weight_decay=0.0, fused=True
+            self._curious, lr=s.curiosity_learning_rate, weight_decay=0.0, fused=True
         )
 
     @property
@@ -158,14 +163,14 @@ class SplitLearner:
 
     def update(self, batch: Segments, known: KnownGoals | None = None) -> dict[str, float]:
         """One step of both values and of the curiosity networks on a batch; returns figures for the log."""
-        streams = Streams.of(batch.last(batch.steps - self.burn_in), self.agent57)
+        streams = Streams.of(batch.last(batch.steps - self.burn_in), self.exploration)
         seen = batch.observation[INTRINSIC] * ~batch.is_first[..., None]  # of the episode before, nothing is seen
         read = replace(batch, observation=batch.observation | {INTRINSIC: seen})
         core_e, core_i = np.array_split(batch.core, 2, 1)
         read_e, read_i = replace(read, core=core_e), replace(read, core=core_i)
         value_e = self.extrinsic.values(read_e, streams.extrinsic)
         value_i = self.intrinsic.values(read_i, streams.intrinsic)
-        beta = torch.from_numpy(streams.beta)
+        beta = place(streams.beta, self.extrinsic.device)
         beta = beta if beta.ndim == 1 else beta.unsqueeze(1)  # against [T+1, N, A, G]
         greedy = combine(value_e.online, value_i.online, beta, self.extrinsic.settings.value_transform)
         figures_e = self.extrinsic.descend(read_e, streams.extrinsic, value_e, greedy)
@@ -198,6 +203,7 @@ class SplitLearner:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take back what `state_dict` gave."""
         weights_from_arrays(self.network, state["network"])
+        stored_number(int(self.network.task_policy), "task_policy", 0, self.exploration.num_policies - 1)
         self.average.load_state_dict(state["average"])
         self.extrinsic.load_state_dict(state["extrinsic"])
         self.intrinsic.load_state_dict(state["intrinsic"])

@@ -3,7 +3,7 @@
 Levels are made anew each episode, so what is learned about "a boulder one step east, water behind it" must hold wherever
 that is; seen from the player it is the same id everywhere. Floor is left out, and so is what lies far to the sides. The
 list is what a fully connected layer on the one-hot view would read, at a small part of the price of convolutions over
-embedded characters. `run.environments` puts this view around a river batch.
+embedded characters. `domains.minihack` puts this view around a river batch.
 """
 
 from __future__ import annotations
@@ -77,6 +77,10 @@ class EgocentricView:
         final = self._see(step.final_observation, step.final_active)
         now = final if step.observation is step.final_observation else self._see(step.observation, step.active)
         return step._replace(observation=now, final_observation=final)
+
+    def read(self, observation: Observation, active: np.ndarray) -> Observation:
+        """What is seen of observations [n, …] with these bits on."""
+        return self._see(observation, active)
 
     def get_state(self) -> dict[str, Any] | None:
         return self.env.get_state()

@@ -10,7 +10,7 @@ from dash.exceptions import PreventUpdate
 from protogoal.record import queries, words
 from protogoal.record.goal_page import GoalFilter, goal_page
 from protogoal.record.inspector import plots
-from protogoal.record.inspector.layout import COLUMNS
+from protogoal.record.inspector.layout import COLUMNS, classes
 from protogoal.record.inspector.runs import Runs
 from protogoal.record.inspector.tree import Node, goal_button, h, nothing, trouble
 from protogoal.record.palette import theme
@@ -28,6 +28,7 @@ def register(app: Dash, runs: Runs) -> None:
 
     @app.callback(
         Output("goal-rows-tree", "data"), Output("goal-total", "children"), Output("back", "disabled"), Output("next", "disabled"),
+        Output("goal-table", "className"),
         Input("pulse", "data"), Input("tab", "value"), *filters, Input("sort", "data"), Input("page", "data"),
         Input("chosen-goal", "data"))
     def show_rows(_: list[int], tab: str, run: int, search: str | None, verdicts: list[int], which: str, flags: list[str],
@@ -42,11 +43,12 @@ def register(app: Dash, runs: Runs) -> None:
                 facts = run_facts(reader, runs.labels[run])
                 rows, total = goal_page(reader, facts, chosen, sort[0], sort[1], page * ROWS, ROWS)
         except ValueError as error:
-            return [h("tr", h("td", str(error), colspan=len(COLUMNS)))], "", True, True
+            return [h("tr", h("td", str(error), colspan=len(COLUMNS)))], "", True, True, ""
         open_goal = opened[1] if opened and opened[0] == run else None
         first = page * ROWS + 1
         many = f"{first:,}–{first + len(rows) - 1:,} of {total:,} goals" if rows else "No goal matches."
-        return [_row(row, run, row["id"] == open_goal) for row in rows], many, page == 0, (page + 1) * ROWS >= total
+        shown = [_row(row, run, row["id"] == open_goal) for row in rows]
+        return shown, many, page == 0, (page + 1) * ROWS >= total, "by-values" if facts.thresholds else "by-trials"
 
     @app.callback(Output("page", "data"), *filters, Input("sort", "data"), Input("back", "n_clicks"), Input("next", "n_clicks"),
                   State("page", "data"), prevent_initial_call=True)
@@ -81,7 +83,7 @@ def register(app: Dash, runs: Runs) -> None:
     def choose_goal(click: dict[str, int], tab: str, run: int) -> Any:
         """A click on a goal anywhere opens it in the table's part."""
         where, goal = int(click["run"]), int(click["goal"])
-        if goal < 0:
+        if goal < 0:  # an empty cell, or the task
             raise PreventUpdate
         return [where, goal], no_update if tab == "goals" else "goals", no_update if where == run else where
 
@@ -101,7 +103,7 @@ def register(app: Dash, runs: Runs) -> None:
                 clips = queries.goal_clips(reader, chosen[1], CLIPS)
         except ValueError as error:
             return [trouble(runs.labels[run], error)], [], None, True
-        told = words.why(goal, facts, history)
+        told = words.why(goal, history)
         links = [h("p", h("small", title), [goal_button(name, run, i) for i, name in pairs], class_="links")
                  for title, pairs in (("made of", goal["parents"]), ("part of", goal["children"])) if pairs]
         story = [h("h2", goal["name"]), h("small", f"goal {goal['id']} · {goal['kind']}"),
@@ -133,11 +135,10 @@ def _row(row: Record, run: int, opened: bool) -> Node:
     verdict = row["verdict"]
     parents = h("small", "of " + " and ".join(str(parent) for parent, _ in row["parents"])) if row["parents"] else None
     star = h("span", "★", title="mastered", class_="star") if row["mastered"] else None
-    numbers = [words.whole(row["count"]), words.percent(words.success_of(row)), words.decimal(row["seek_max"]),
-               words.decimal(row["avoid_mean"])]
+    numbers = [h("td", words.figure(row, column),
+                 class_=classes(column) + (" decided" if column in words.DECIDED[verdict] else "")) for column in words.FIGURES]
     return h(
         "tr", h("td", row["id"], class_="number"), h("td", goal_button(row["name"], run, row["id"]), star, parents, class_="name"),
-        [h("td", number, class_="number") for number in numbers],
-        h("td", words.verdict_words(verdict), class_=f"verdict verdict-{verdict}", title=words.MEANINGS[verdict]),
-        h("td", words.signed(row["margin"]), class_="number"), h("td", words.bucket_words(row["bucket"]), class_="number"),
-        h("td", words.short(row["age"]), class_="number"), key=row["id"], class_="opened" if opened else "")
+        numbers, h("td", words.verdict_words(verdict), class_=f"verdict verdict-{verdict}", title=words.MEANINGS[verdict]),
+        h("td", words.bucket_words(row["bucket"]), class_="number"), h("td", words.short(row["age"]), class_="number"),
+        key=row["id"], class_="opened" if opened else "")

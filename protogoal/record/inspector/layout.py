@@ -17,15 +17,17 @@ TABS = {"overview": "Overview", "goals": "Goals", "pictures": "Pictures", "behav
 COLUMNS: dict[str, tuple[str, str]] = {
     "id": ("id", "number of the goal"),
     "name": ("goal", "what must be so"),
-    "count": ("count", "how often it was attained, N(g)"),
-    "success": ("success", "share of its last pursuits that succeeded, S(g)"),
-    "seek_max": ("V_seek", "largest value of seeking it; reachable above the threshold"),
-    "avoid_mean": ("V_avoid", "mean value of avoiding it"),
+    **words.FIGURES,
     "verdict": ("verdict", "what the evaluator thinks of it"),
-    "margin": ("margin", "distance to the threshold that decided"),
     "bucket": ("bucket", "timescale: 0 is the slowest; – is not on offer"),
     "age": ("age", "steps since it was first observed"),
 }
+
+
+def classes(column: str) -> str:
+    """Of a column's cells (page.css): numbers stand right; and the table shows no column of another rule than the run's."""
+    rule = "by-trials" if column in words.BY_TRIALS else "by-values" if column in words.BY_VALUES else ""
+    return "" if column in ("name", "verdict") else f"number {rule}".strip()
 
 
 def page() -> str:
@@ -116,8 +118,8 @@ def _overview(runs: Runs) -> list[Any]:
 def _goals(options: list[dict[str, Any]], alone: str) -> list[Any]:
     verdicts = [{"label": words.verdict_words(v), "value": int(v)} for v in sorted(words.VERDICTS, reverse=True)]
     which = [{"label": text, "value": value} for value, text in (("all", "all"), ("single", "single bits"), ("and", "AND-goals"))]
-    head = [html.Th(html.Button(text, id={"type": "sort", "column": column}, title=f"{words_for}; click to sort"))
-            for column, (text, words_for) in COLUMNS.items()]
+    head = [html.Th(html.Button(text, id={"type": "sort", "column": column}, title=f"{words_for}; click to sort"),
+                    className=classes(column)) for column, (text, words_for) in COLUMNS.items()]
     return [
         html.Div([
             dcc.RadioItems(options, 0, id="goals-run", className=f"chips {alone}", inline=True),
@@ -137,7 +139,7 @@ def _goals(options: list[dict[str, Any]], alone: str) -> list[Any]:
                 html.Div(html.Table([html.Thead(html.Tr(head)), html.Tbody(id="goal-rows")], id="goal-table"),
                          className="scroll", tabIndex="0"),
             ], className="table"),
-            html.Div([html.Div(id="goal-story"), html.Div(figure("history", 400), id="history-box", hidden=True),
+            html.Div([html.Div(id="goal-story"), html.Div(figure("history", 440), id="history-box", hidden=True),
                       html.Div(id="goal-more")], id="goal-detail", className="panel detail"),
         ], className="columns wide-left"),
     ]

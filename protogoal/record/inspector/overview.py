@@ -18,6 +18,7 @@ from protogoal.record.inspector.runs import Runs
 from protogoal.record.inspector.tree import Node, h, nothing, trouble
 from protogoal.record.palette import theme
 from protogoal.record.run_facts import RunFacts, run_facts
+from protogoal.record.schema import SEQUENCE
 
 
 def register(app: Dash, runs: Runs) -> None:
@@ -111,12 +112,18 @@ def _tiles(facts: RunFacts, colour: str) -> Node:
              h("small", preset) if facts.preset and not says_it_all else None, class_="tile head", style=f"border-color: {colour}")
     stages = None
     if facts.funnel:
-        numbers = [h("span", h("b", words.whole(number)), h("small", stage), title=words.STAGES[stage], class_="stage")
-                   for stage, number in facts.funnel.items()]
-        arrows = [[h("span", "→", class_="arrow"), number] for number in numbers[1:]]
-        stages = h("div", h("small", "goals"), h("div", numbers[0], arrows, class_="stages"), class_="tile goals")
+        numbers = {stage: h("span", h("b", words.whole(number)), h("small", stage), title=words.STAGES[stage], class_="stage")
+                   for stage, number in facts.funnel.items()}
+        way = [[h("span", "→", class_="arrow"), numbers[stage]] for stage in SEQUENCE[1:]]
+        aside = h("span", numbers["undecided"], class_="aside")
+        stages = h("div", h("small", "goals"), h("div", numbers[SEQUENCE[0]], way, aside, class_="stages"), class_="tile goals")
+    task = None
+    if facts.task_tries:
+        tries = f"{facts.task_wins:,} of {facts.task_tries:,} tries"
+        task = h("div", h("small", "task, training"), h("b", words.percent(facts.task_wins / facts.task_tries)), h("small", tries),
+                 class_="tile task", title=words.task_words(facts))
     return h(
-        "div", head, _tile("success", words.percent(facts.success), interval),
+        "div", head, _tile("success", words.percent(facts.success), interval), task,
         _tile("steps", words.whole(facts.step), steps, facts.progress), _tile("speed", words.short(facts.speed), "steps a second"),
         _tile("time", words.duration(facts.seconds), left or "of training"), stages, class_="tiles", key=facts.label)
 

@@ -158,7 +158,7 @@ def _listed(kind: str, goals: Curve, measure: Measure, run: int) -> Node:
     share = np.zeros(len(value))  # under the verdict the count stands as a number alone
     if measure.key != "verdict":
         size = np.log1p(np.nan_to_num(value)) if measure.logarithmic else np.nan_to_num(value)
-        share = size / max(1e-9, measure.high or float(np.max(size, initial=0.0)))
+        share = size / (measure.high or max(1.0, float(np.max(size, initial=0.0))))
     groups: list[Node] = []
     for verdict in sorted({*words.VERDICTS} - {0}, reverse=True):
         chips = [_chip(kind, goals, int(i), show(None if value[i] != value[i] else value[i]), float(share[i]), run)

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from protogoal.record import words
 from protogoal.record.measures import Measure
 from protogoal.record.palette import CIVIDIS, DASH, LARGE_SPACE, VERDICT, Theme
+from protogoal.record.panels import panels
 from protogoal.record.queries import Curve
 from protogoal.record.run_facts import RunFacts
-from protogoal.record.schema import FUNNEL
+from protogoal.record.schema import SEQUENCE
 
 Figure = dict[str, Any]
 Named = tuple[str, str, Curve]  # a run's label, its colour, its curve
@@ -104,7 +105,10 @@ def success(curves: list[Named], x: str, theme: Theme) -> Figure:
 
 
 def funnel(curve: Curve, x: str, theme: Theme) -> Figure:
-    """Goals in each stage over time; a logarithmic axis for large spaces, where the stages differ by orders of magnitude."""
+    """Goals in each stage over time, and by itself what is undecided.
+
+    A logarithmic axis for large spaces, where the stages differ by orders of magnitude.
+    """
     curve = _thinned(curve)
     logarithmic = float(np.max(curve["declared"], initial=0.0)) >= LARGE_SPACE
     axis = {"type": "log", "dtick": 1} if logarithmic else {"rangemode": "tozero"}
@@ -112,7 +116,7 @@ def funnel(curve: Curve, x: str, theme: Theme) -> Figure:
         {"type": "scatter", "mode": _mode(curve), "x": _x(curve, x), "name": stage, "marker": {"size": 4},
          "y": _numbers(np.where(curve[stage] > 0, curve[stage], np.nan), 9), "hovertemplate": "%{y:,}",
          "line": {"color": theme.stages[stage], "width": 2, "dash": DASH[stage]}}
-        for stage in FUNNEL]
+        for stage in (*SEQUENCE, "undecided")]
     return {"data": traces, "layout": _layout(
         theme, xaxis=_time_axis(x), yaxis={"title": _title("goals"), **axis})}
 
@@ -129,39 +133,52 @@ def metric(curves: list[Named], name: str, x: str, theme: Theme) -> Figure:
 
 
 def history(curve: Curve, facts: RunFacts, theme: Theme) -> Figure:
-    """One goal: what was thought of it (bottom), the values behind it (middle), how often it was attained (top)."""
+    """One goal: what was thought of it (bottom), what that rests on (middle), how often it was attained (top)."""
     steps = _numbers(curve["step"], 12)
-    stages = theme.stages
 
     def line(values: NDArray[Any], name: str, colour: str, axis: str, form: str, **more: Any) -> Figure:
-        return {"type": "scatter", "mode": "lines", "x": steps, "y": _numbers(values, 9), "name": name, "xaxis": "x", "yaxis": axis,
-                "line": {"color": colour, "width": 2, **more}, "hovertemplate": form, "connectgaps": True}
+        return {"type": "scatter", "mode": _mode(curve), "x": steps, "y": _numbers(values, 9), "name": name, "xaxis": "x",
+                "yaxis": axis, "line": {"color": colour, "width": 2, **more}, "marker": {"size": 5}, "hovertemplate": form,
+                "connectgaps": True}
 
     counts = curve["count"][curve["count"] > 0]
     ends = sorted({float(counts[0]), float(counts[-1])}) if counts.size else []
-    pursued = np.where(curve["pursuits"] > 0, curve["success"], np.nan)
-    traces = [
-        line(np.where(curve["count"] > 0, curve["count"], np.nan), "count", theme.muted, "y3", "%{y:,}"),
-        line(curve["seek_max"], "V_seek, largest", stages["reachable"], "y2", "%{y:.2f}"),
-        line(curve["seek_mean"] + curve["avoid_mean"], "control", stages["controllable"], "y2", "%{y:.2f}", dash="dash"),
-        line(pursued, "success", stages["offered"], "y2", "%{y:.0%}", dash="dot"),
-        {**line(curve["verdict"], "verdict", theme.muted, "y", "%{text}", shape="hv", width=1.5), "mode": "lines+markers",
-         "showlegend": False, "text": [words.VERDICTS[int(v)] for v in curve["verdict"]],
-         "marker": {"size": 6, "color": [VERDICT[int(v)] for v in curve["verdict"]]}}]
-    thresholds = [(facts.reachability_threshold, stages["reachable"]), (facts.controllability_threshold, stages["controllable"])]
-    shapes = [{"type": "line", "xref": "paper", "x0": 0, "x1": 1, "yref": "y2", "y0": y, "y1": y, "opacity": 0.7,
-               "line": {"color": colour, "width": 1, "dash": "dot"}} for y, colour in thresholds]
-    base = _layout(theme, height=400, shapes=shapes, margin={"l": 40, "r": 8, "t": 8, "b": 36})
-    axis = base["yaxis"]
+    traces = [line(np.where(curve["count"] > 0, curve["count"], np.nan), "count", theme.muted, "y", "%{y:,}")]
+    base = _layout(theme, height=440, margin={"l": 40, "r": 8, "t": 8, "b": 36})
+    axis, drawn = base["yaxis"], panels(curve, facts)
+    share = 0.5 / len(drawn)
+    base["yaxis"] = {**axis, "domain": [0.86, 1.0], "type": "log", "tickvals": ends, "ticktext": [words.short(end) for end in ends],
+                     "title": _title("count")}
+    shapes = []
+    for index, panel in enumerate(drawn):
+        name, top = f"y{index + 2}", 0.82 - index * (share + 0.03)
+        form = {"tickformat": ".0%", "dtick": 0.5} if panel.is_share else {"nticks": 4}
+        base[f"yaxis{index + 2}"] = {
+            **axis, "domain": [top - share + 0.03, top], "range": [-0.04 * panel.top, 1.04 * panel.top], **form}
+        for told in panel.lines:
+            colour = theme.ink(told.colour)
+            traces.append(line(told.values, told.name, colour, name, "%{y:.0%}" if panel.is_share else "%{y:.2f}",
+                               dash=told.dash or "solid"))
+            if told.level is not None:
+                shapes.append({"type": "line", "xref": "paper", "x0": 0, "x1": 1, "yref": name, "y0": told.level, "y1": told.level,
+                               "opacity": 0.7, "line": {"color": colour, "width": 1, "dash": "dot"}})
+    verdicts = curve["verdict"].astype(int)
+    passed = sorted(set(verdicts.tolist()))  # a level for each that it ever had
+    last = f"y{len(drawn) + 2}"
+    traces.append({**line(np.searchsorted(passed, verdicts), "verdict", theme.muted, last, "%{text}", shape="hv", width=1.5),
+                   "mode": "lines+markers", "showlegend": False, "text": [words.verdict_words(v) for v in verdicts],
+                   "marker": {"size": 7, "color": [VERDICT[v] for v in verdicts], "line": {"color": theme.muted, "width": 1}}})
     base |= {
-        "xaxis": {**base["xaxis"], "anchor": "y", **_time_axis("step")},
-        "yaxis": {**axis, "domain": [0, 0.30], "range": [-0.4, 4.4], "tickvals": [0, 1, 2, 3, 4],
-                  "ticktext": [words.verdict_words(v) for v in range(5)]},
-        "yaxis2": {**axis, "domain": [0.36, 0.78], "range": [-0.05, 1.08]},
-        "yaxis3": {**axis, "domain": [0.84, 1.0], "type": "log", "tickvals": ends,
-                   "ticktext": [words.short(end) for end in ends], "title": _title("count")},
+        "xaxis": {**base["xaxis"], "anchor": last, **_time_axis("step")}, "shapes": shapes,
+        f"yaxis{last[1:]}": {**axis, "domain": [0, 0.26], "range": [-0.5, len(passed) - 0.5], "tickvals": list(range(len(passed))),
+                             "ticktext": [_in_two_lines(words.verdict_words(v)) for v in passed]},
         "legend": {**base["legend"], "y": 1.01}}
     return {"data": traces, "layout": base}
+
+
+def _in_two_lines(verdict: str) -> str:
+    """The longest verdicts, for a narrow axis."""
+    return verdict.replace(" (", "<br>(").replace(" in ", "<br>in ")
 
 
 def cell_maps(kinds: list[tuple[str, Curve]], measure: Measure, theme: Theme, columns: int, width: int) -> Figure:
@@ -224,8 +241,9 @@ def _cell_map(goals: Curve, num_rows: int, num_cols: int, measure: Measure, suff
 def _colour_axis(measure: Measure, top: float, theme: Theme) -> dict[str, Any]:
     if measure.key == "verdict":
         colours = {**VERDICT, 0: theme.line}
-        edges = [[edge / 5, colours[v]] for v in range(5) for edge in (v, v + 1)]
-        return {"colorscale": edges, "cmin": -0.5, "cmax": 4.5, "showscale": False}
+        many = len(colours)
+        edges = [[edge / many, colours[v]] for v in range(many) for edge in (v, v + 1)]
+        return {"colorscale": edges, "cmin": -0.5, "cmax": many - 0.5, "showscale": False}
     bar: dict[str, Any] = {"orientation": "h", "thickness": 10, "outlinewidth": 0, "y": 1, "yanchor": "bottom", "x": 0,
                            "xanchor": "left", "len": 0.5, "lenmode": "fraction", "xpad": 8, "ypad": 2,
                            "tickfont": {"color": theme.muted, "size": 11}}
@@ -234,7 +252,7 @@ def _colour_axis(measure: Measure, top: float, theme: Theme) -> dict[str, Any]:
         bar |= {"tickvals": powers, "ticktext": [words.short(10.0**p) for p in powers]}
         return {"colorscale": CIVIDIS, "cmin": 0, "cmax": max(1.0, float(np.log10(max(top, 1.0)))), "colorbar": bar}
     bar["tickformat"] = ".0%" if measure.key == "success" else ".1f"
-    return {"colorscale": CIVIDIS, "cmin": measure.low, "cmax": measure.high, "colorbar": bar}
+    return {"colorscale": CIVIDIS, "cmin": measure.low, "cmax": measure.high or top, "colorbar": bar}
 
 
 def _plain(text: str) -> str:

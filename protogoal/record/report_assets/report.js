@@ -2,7 +2,7 @@
 (function () {
   "use strict";
   const data = JSON.parse(document.getElementById("data").textContent);
-  const COLOURS = ["var(--line)", "#d55e00", "#cc79a7", "#56b4e9", "#009e73"];
+  const VERDICTS = Object.keys(data.verdicts).map(Number).sort((a, b) => b - a); // the best first
   const RAMP = [[49, 68, 107], [102, 105, 112], [149, 143, 120], [202, 185, 105], [255, 234, 70]];
   const SVG = "http://www.w3.org/2000/svg";
 
@@ -20,7 +20,8 @@
   }
   const whole = (n) => (n === null ? "–" : Math.round(n).toLocaleString("en"));
   const decimal = (n) => (n === null ? "–" : n.toFixed(2).replace("-", "−"));
-  const signed = (n) => (n === null ? "–" : (n < 0 ? "−" : "+") + Math.abs(n).toFixed(Math.abs(n) >= 0.05 ? 2 : 3));
+  const probability = (p) => (p === null ? "–" : p >= 0.001 ? String(Number(p.toPrecision(2)))
+    : p > 1e-99 ? p.toExponential(0).replace("-", "−") : "< 1e−99");
   const percent = (n) => (n === null ? "–" : Math.round(100 * n) + " %");
   const verdict = (v) => data.signs[v] + " " + data.verdicts[v];
   function ramp(share) {
@@ -29,23 +30,27 @@
   }
 
   // --- the goal table ---------------------------------------------------------------------------------------------
-  const COLUMNS = [["id", "id", whole], ["name", "goal", null], ["count", "count", whole], ["success", "success", percent],
-    ["seek", "V_seek", decimal], ["avoid", "V_avoid", decimal], ["verdict", "verdict", null], ["margin", "margin", signed],
-    ["bucket", "bucket", (b) => (b < 0 ? "–" : b)], ["age", "age", whole]];
+  const FORMATS = { success: percent, chance: percent, p: probability, nats: decimal, seek_max: decimal, avoid_mean: decimal,
+    control: decimal };
 
   function goalTable(section, run) {
+    const COLUMNS = [["id", "id", "number of the goal", whole], ["name", "goal", "what must be so", null],
+      ...run.columns.map(([key, text, meaning]) => [key, text, meaning, FORMATS[key] || whole]),
+      ["verdict", "verdict", "what the evaluator thinks of it", null],
+      ["bucket", "bucket", "timescale: 0 is the slowest; – is not on offer", (b) => (b < 0 ? "–" : b)],
+      ["age", "age", "steps since it was first observed", whole]];
     let sort = "count", down = true, opened = null;
     const search = make("input"); search.type = "search"; search.placeholder = "search by name";
     search.setAttribute("aria-label", "search goals by name");
     const filter = make("select"); filter.setAttribute("aria-label", "verdict");
     filter.append(new Option("every verdict", ""), new Option("★ mastered", "m"), new Option("offered", "o"));
-    for (const v of [4, 3, 2, 1, 0]) filter.append(new Option(verdict(v), v));
+    for (const v of VERDICTS) filter.append(new Option(verdict(v), v));
     const many = make("span", "", "label"); many.setAttribute("role", "status");
     const body = make("tbody"), heads = make("tr");
-    const buttons = COLUMNS.map(([key, text]) => {
-      const button = make("button", text); button.type = "button";
+    const buttons = COLUMNS.map(([key, text, meaning]) => {
+      const button = make("button", text); button.type = "button"; button.title = meaning + "; click to sort";
       button.onclick = () => { down = sort === key ? !down : !["id", "name"].includes(key); sort = key; show(); };
-      heads.append(make("th", button));
+      heads.append(make("th", button, key === "name" || key === "verdict" ? "" : "number"));
       return [key, text, button];
     });
     section.append(make("h3", "Goals"), make("div", [search, filter, many], "controls"),
@@ -64,16 +69,18 @@
       for (const [key, text, button] of buttons) button.textContent = text + (key === sort ? (down ? " ▼" : " ▲") : "");
       body.replaceChildren(...rows.slice(0, 300).flatMap((goal) => {
         const row = make("tr");
-        for (const [key, , format] of COLUMNS) {
+        for (const [key, , , format] of COLUMNS) {
           if (key === "name") {
             const button = make("button", goal.name); button.type = "button";
             button.onclick = () => { opened = opened === goal.id ? null : goal.id; show(); };
             row.append(make("td", [button, goal.mastered ? " ★" : "", goal.parents.length ? make("small", " of " + goal.parents.join(" and ")) : ""], "name"));
-          } else if (key === "verdict") row.append(make("td", verdict(goal.verdict), "verdict v" + goal.verdict));
-          else row.append(make("td", String(format(goal[key])), "number"));
+          } else if (key === "verdict") {
+            row.append(make("td", verdict(goal.verdict), "verdict v" + goal.verdict));
+            row.lastChild.title = data.meanings[goal.verdict];
+          } else row.append(make("td", String(format(goal[key])), data.decided[goal.verdict].includes(key) ? "number decided" : "number"));
         }
         if (opened !== goal.id) return [row];
-        const cell = make("td", story(goal, run.thresholds)); cell.colSpan = COLUMNS.length;
+        const cell = make("td", story(goal)); cell.colSpan = COLUMNS.length;
         return [row, make("tr", cell)];
       }));
       if (rows.length > 300) body.append(make("tr", make("td", "… search to see the others")));
@@ -82,26 +89,46 @@
     show();
   }
 
-  function story(goal, thresholds) {
+  function story(goal) {
     const box = make("div", goal.why.map((sentence) => make("p", sentence)), "story");
     const h = goal.history;
-    if (h && h.step.length > 1) {
-      const first = h.step[0], span = Math.max(1, h.step[h.step.length - 1] - first);
-      const x = (step) => 40 + 650 * (step - first) / span, y = (value) => 104 - 92 * value;
-      const svg = draw("svg", { viewBox: "0 0 720 130", role: "img", "aria-label": "history of the goal's values" });
-      for (const [value, colour] of [[thresholds[0], "#56b4e9"], [thresholds[1], "#009e73"]])
-        svg.append(draw("line", { x1: 40, x2: 690, y1: y(value), y2: y(value), stroke: colour, "stroke-dasharray": "2 3" }));
-      for (const [key, colour, dash] of [["seek", "#56b4e9", ""], ["control", "#009e73", "7 4"], ["success", "#e69f00", "2 3"]]) {
-        const points = h.step.map((s, i) => [s, h[key][i]]).filter((p) => p[1] !== null).map((p) => x(p[0]).toFixed(1) + "," + y(p[1]).toFixed(1));
-        svg.append(draw("polyline", { points: points.join(" "), fill: "none", stroke: colour, "stroke-width": 2, "stroke-dasharray": dash }));
-      }
-      [["V_seek", "#56b4e9"], ["control", "#009e73"], ["success", "#e69f00"]].forEach(([name, colour], i) => {
-        svg.append(draw("rect", { x: 44 + 90 * i, y: 116, width: 10, height: 10, fill: colour }),
-          draw("text", { x: 58 + 90 * i, y: 125, fill: "currentColor", "font-size": 11 }, name));
+    if (!h || h.step.length < 2) return box;
+    const LEFT = 40, WIDTH = 660, HIGH = 76, GAP = 26;
+    const first = h.step[0], span = Math.max(1, h.step[h.step.length - 1] - first), bottom = h.panels.length * (HIGH + GAP);
+    const x = (step) => LEFT + WIDTH * (step - first) / span;
+    const svg = draw("svg", { viewBox: "0 0 720 " + (bottom + 34), role: "img", "aria-label": "history of the goal" });
+    h.panels.forEach((panel, k) => {
+      const floor = k * (HIGH + GAP) + GAP + HIGH - 6, y = (value) => floor - HIGH * value / panel.top;
+      for (const value of [0, panel.top])
+        svg.append(draw("line", { x1: LEFT, x2: LEFT + WIDTH, y1: y(value), y2: y(value), stroke: "var(--line)" }),
+          draw("text", { x: LEFT - 6, y: y(value) + 4, class: "tick" }, panel.share ? 100 * value + " %" : decimal(value)));
+      panel.lines.forEach((line, i) => {
+        if (line.level !== null)
+          svg.append(draw("line", { x1: LEFT, x2: LEFT + WIDTH, y1: y(line.level), y2: y(line.level), stroke: line.colour, "stroke-dasharray": "1 4" }));
+        const points = h.step.map((s, j) => [s, line.values[j]]).filter((p) => p[1] !== null);
+        svg.append(draw("polyline", { points: points.map((p) => x(p[0]).toFixed(1) + "," + y(Math.min(panel.top, p[1])).toFixed(1)).join(" "),
+          fill: "none", stroke: line.colour, "stroke-width": 2, "stroke-dasharray": line.dash }));
+        if (points.length === 1) // no line to draw
+          svg.append(draw("circle", { cx: x(points[0][0]), cy: y(Math.min(panel.top, points[0][1])), r: 3, fill: line.colour }));
+        const place = LEFT + 130 * i, head = floor - HIGH - 8;
+        svg.append(draw("line", { x1: place, x2: place + 18, y1: head - 4, y2: head - 4, stroke: line.colour, "stroke-width": 2, "stroke-dasharray": line.dash }),
+          draw("text", { x: place + 23, y: head }, line.name));
       });
-      for (const value of [0, 0.5, 1]) svg.append(draw("text", { x: 34, y: y(value) + 4, fill: "currentColor", "font-size": 11, "text-anchor": "end" }, value));
-      box.append(svg);
-    }
+    });
+    h.step.forEach((step, i) => { // the verdicts, as a band of their colours
+      if (i && h.verdict[i] === h.verdict[i - 1]) return;
+      let end = i;
+      while (end + 1 < h.step.length && h.verdict[end + 1] === h.verdict[i]) end += 1;
+      const to = x(h.step[Math.min(end + 1, h.step.length - 1)]), wide = Math.max(2, to - x(step));
+      const band = draw("rect", { x: x(step), y: bottom + 6, width: wide, height: 14 });
+      band.style.fill = data.colours[h.verdict[i]];
+      band.append(draw("title", {}, verdict(h.verdict[i]) + " from step " + whole(step)));
+      svg.append(band);
+      if (wide > 14) svg.append(draw("text", { x: x(step) + wide / 2, y: bottom + 17, class: "sign" }, data.signs[h.verdict[i]]));
+    });
+    svg.append(draw("text", { x: LEFT, y: bottom + 32 }, "step " + whole(first)),
+      draw("text", { x: LEFT + WIDTH, y: bottom + 32, class: "tick" }, "step " + whole(h.step[h.step.length - 1])));
+    box.append(svg);
     return box;
   }
 
@@ -114,21 +141,24 @@
     slider.setAttribute("aria-label", "time");
     const time = make("span", "", "label"), scale = make("div", [], "scale"), maps = make("div", [], "maps"), lists = make("div");
     const choices = make("select"); choices.setAttribute("aria-label", "show");
-    for (const key of ["verdict", "count", "success"]) choices.append(new Option(key, key));
+    for (const [key, label, title] of data.measures) choices.append(Object.assign(new Option(label, key), { title: title }));
     section.append(make("h3", "Pictures of the goal space"), make("div", [choices, scale], "controls"), make("div", [slider, time], "controls"), maps, lists);
 
     function show() {
       const frame = Number(slider.value);
       measure = choices.value;
       time.textContent = "after step " + p.steps[frame].toLocaleString("en");
-      const top = Math.max(1, ...p.kinds.flatMap((kind) => kind.count[p.steps.length - 1].map((n) => n || 0)));
-      const colour = (v) => measure === "verdict" ? COLOURS[v] : v === null || (measure === "count" && !v) ? "none"
-        : ramp(measure === "count" ? Math.log(v) / Math.log(Math.max(2, top)) : v / 100);
-      const shown = (v) => measure === "verdict" ? verdict(v) : measure === "success" ? (v === null ? "not pursued" : v + " %") : whole(v);
-      scale.replaceChildren(...(measure === "verdict" ? [4, 3, 2, 1, 0].map((v) => {
-        const box = make("i"); box.style.background = COLOURS[v];
-        return make("span", [box, verdict(v)]);
-      }) : [measure === "count" ? "1" : "0 %", make("span", "", "ramp"), measure === "count" ? whole(top) : "100 %"]));
+      const most = (least) => p.kinds.reduce((high, kind) => kind[measure][p.steps.length - 1].reduce((a, n) => Math.max(a, n || 0), high), least);
+      const top = measure === "count" ? most(2) : measure === "control" ? most(100) : 100;
+      const colour = (v) => measure === "verdict" ? data.colours[v] : v === null || (measure === "count" && !v) ? "none"
+        : ramp(measure === "count" ? Math.log(v) / Math.log(top) : v / top);
+      const hundredth = (v) => (v === null ? "–" : decimal(v / 100));
+      const SHOWN = { verdict: verdict, count: whole, success: (v) => (v === null ? "not pursued" : v + " %"), control: hundredth };
+      const shown = SHOWN[measure];
+      scale.replaceChildren(...(measure === "verdict" ? VERDICTS.map((v) => {
+        const box = make("i"); box.style.background = data.colours[v];
+        return Object.assign(make("span", [box, verdict(v)]), { title: data.meanings[v] });
+      }) : [measure === "count" ? "1" : shown(0), make("span", "", "ramp"), shown(top)]));
       maps.replaceChildren(); lists.replaceChildren();
       for (const kind of p.kinds) {
         const values = kind[measure][frame];
@@ -145,11 +175,11 @@
           maps.append(make("div", [make("h4", kind.kind), svg]));
         } else {
           const box = make("div", make("h4", kind.kind), "list");
-          for (const v of [4, 3, 2, 1]) {
+          for (const v of VERDICTS.filter((v) => v)) {
             const words = kind.ids.map((id, i) => i).filter((i) => kind.verdict[frame][i] === v);
             if (!words.length) continue;
             box.append(make("div", verdict(v) + " · " + words.length, "v" + v), make("div", words.map((i) => make("span", [
-              kind.names[i].replace(kind.kind + ": ", "").replace(kind.kind + " ", "") + " ", make("small", measure === "success" ? shown(kind.success[frame][i]) : whole(kind.count[frame][i]))], "word")), "words"));
+              kind.names[i].replace(kind.kind + ": ", "").replace(kind.kind + " ", "") + " ", make("small", measure === "verdict" ? whole(kind.count[frame][i]) : shown(values[i]))], "word")), "words"));
           }
           const unseen = kind.total - kind.verdict[frame].filter((v) => v !== 0).length;
           if (unseen) box.append(make("div", verdict(0) + ": " + unseen, "v0"));

@@ -12,7 +12,8 @@ from typing import Any
 
 import ray
 
-from protogoal.agents.parts import EnvSpaces, core_shape, stored_spec
+from protogoal import registry
+from protogoal.agents.parts import EnvSpaces
 from protogoal.config import DeepConfig, RaySettings
 from protogoal.deep.replay import replay_bytes
 
@@ -69,7 +70,7 @@ def _check_answers(settings: RaySettings) -> None:
 def demands(settings: RaySettings) -> dict[str, float]:
     """CPUs and GPUs that all roles reserve together."""
     cpus = (settings.workers * settings.worker_cpus + settings.shards * settings.shard_cpus + settings.learner_cpus
-            + settings.pge_cpus + settings.evaluator_cpus)
+            + settings.pge_cpus + settings.player_cpus)
     return {"CPU": cpus, "GPU": settings.learner_gpus}
 
 
@@ -79,7 +80,7 @@ def check_resources(config: DeepConfig, spaces: EnvSpaces) -> None:
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     wanted = demands(settings)
     s = settings
-    largest = {"CPU": max(s.worker_cpus, s.learner_cpus, s.shard_cpus, s.pge_cpus, s.evaluator_cpus), "GPU": s.learner_gpus}
+    largest = {"CPU": max(s.worker_cpus, s.learner_cpus, s.shard_cpus, s.pge_cpus, s.player_cpus), "GPU": s.learner_gpus}
     for kind in ("CPU", "GPU"):
         there = sum(node.get(kind, 0.0) for node in nodes)
         if wanted[kind] > there:
@@ -88,7 +89,9 @@ def check_resources(config: DeepConfig, spaces: EnvSpaces) -> None:
         most = max((node.get(kind, 0.0) for node in nodes), default=0.0)
         if largest[kind] > most:
             raise ValueError(f"one role needs {largest[kind]:g} {kind}s, the largest machine of the cluster has {most:g}")
-    whole = replay_bytes(stored_spec(config, spaces), spaces.num_bits, spaces.max_active, core_shape(config), config.replay)
+    agent = registry.agent(config.agent)
+    stored = agent.stored_spec(config, spaces), spaces.num_bits, spaces.max_active, agent.core_shape(config)
+    whole = replay_bytes(*stored, config.replay)
     memory = max((node.get("memory", math.inf) for node in nodes), default=math.inf)
     if whole / settings.shards > MEMORY_SHARE * memory:
         raise ValueError(f"replay.capacity = {config.replay.capacity:,} needs {whole / s.shards / 1e9:.1f} GB a shard, the largest "

@@ -1,6 +1,6 @@
 """The learner in a process of its own: pulls batches from the shards a little ahead of their use, and publishes weights.
 
-`LearnerRole` is `deep.learn.Learner.update` of the local engine; a shard that dies is passed over. `Learning`, the desk,
+`LearnerRole` is `deep.learn.Learner.update` of the local engine; a shard that dies is passed over. `LearnerClient`
 tells it how many updates to make, which holds the ratio of learning to acting, and keeps a copy of its state.
 """
 
@@ -17,15 +17,16 @@ import numpy as np
 import ray
 import torch
 
-from protogoal.agents.making import make_agent_learner, make_agent_network
+from protogoal import registry
 from protogoal.agents.parts import EnvSpaces
 from protogoal.config import DeepConfig
+from protogoal.deep.device import resolve
 from protogoal.deep.network import weights_to_arrays
 from protogoal.deep.relabel import KnownGoals
 from protogoal.deep.segments import Segments
-from protogoal.run.ray.crew import Office, Role, start_role
 from protogoal.run.ray.published import Published
-from protogoal.run.ray.shard import Memory, is_lost, shares
+from protogoal.run.ray.shard import ReplayClient, is_lost, shares
+from protogoal.run.ray.supervisor import Role, RunContext, start_role
 
 Arrays = dict[str, np.ndarray]
 
@@ -40,7 +41,7 @@ class Learned:
 
 
 @dataclass(frozen=True)
-class Crate:
+class PendingBatches:
     """Some batches on their way: of each shard one reference to its part of all of them."""
 
     batches: int
@@ -62,12 +63,14 @@ class LearnerRole(Role):
         torch.set_num_threads(max(1, int(config.ray.learner_cpus)))
         warnings.filterwarnings("ignore", message="The given NumPy array is not writable")  # batches are only read
         self.config = config
-        network, target = (make_agent_network(config, spaces) for _ in range(2))
-        self.learner = make_agent_learner(config, network, target)
+        agent = registry.agent(config.agent)
+        device = resolve(config.device if config.ray.learner_gpus else "cpu")
+        network, target = (agent.make_network(config, spaces).to(device) for _ in range(2))
+        self.learner = agent.make_learner(config, network, target)
         self.known, self._known_version = KnownGoals.none(spaces.num_bits), 0
         self._shards: dict[int, Any] = {}
         self._batches: deque[Segments] = deque()
-        self._ahead: deque[Crate] = deque()
+        self._ahead: deque[PendingBatches] = deque()
 
     def set_shards(self, shards: Mapping[int, Any]) -> None:
         """Where batches come from; what was asked of the old ones is dropped."""
@@ -112,9 +115,10 @@ class LearnerRole(Role):
                 self._ahead.clear()  # a shard died; the session will hear of it, and name its successor
         return self._batches.popleft() if self._batches else None
 
-    def _ask(self, sizes: Mapping[int, int], batches: int) -> Crate:
+    def _ask(self, sizes: Mapping[int, int], batches: int) -> PendingBatches:
         parts = shares(self.config.learner.batch_size, {s: size for s, size in sizes.items() if s in self._shards})
-        return Crate(batches, [self._shards[shard].sample.remote(n, batches) for shard, n in parts.items()], list(parts.values()))
+        asked = [self._shards[shard].sample.remote(n, batches) for shard, n in parts.items()]
+        return PendingBatches(batches, asked, list(parts.values()))
 
     def weights(self) -> Arrays:
         return weights_to_arrays(self.learner.network)
@@ -127,72 +131,73 @@ class LearnerRole(Role):
         self.learner.load_state_dict(state)
 
 
-class Learning:
-    """The learner's desk."""
+class LearnerClient:
+    """What the session knows of the learner, and asks of it."""
 
-    def __init__(self, office: Office, memory: Memory):
-        self.office, self.memory = office, memory
+    def __init__(self, context: RunContext, memory: ReplayClient):
+        self.context, self.replay = context, memory
         self.weights = Published()
         self.average = Published()
         """What the evaluator plays with."""
         self._backup: dict[str, Any] | None = None
         self._backup_due = 0.0
-        self.member = office.crew.add("learner", self.start, self._died)
+        self.process = context.supervisor.add("learner", self.start, self._died)
 
     def start(self, life: int) -> Any:
         """The learner's process."""
-        s = self.office.config.ray
-        return start_role(LearnerRole, self.office.config, self.office.spaces, cpus=s.learner_cpus, gpus=s.learner_gpus)
+        s = self.context.config.ray
+        return start_role(LearnerRole, self.context.config, self.context.spaces, cpus=s.learner_cpus, gpus=s.learner_gpus)
 
     def ask(self, known: Published) -> None:
         """Some of the updates that are due; a second call waits behind the first if it is a whole one."""
-        most = self.office.config.ray.updates_per_call
-        due = min(most, self.office.pacing.due(self.memory.transitions))
-        waiting = self.office.crew.waiting(self.member, "learn")
-        if self.member.is_ready and (waiting == 0 or (waiting == 1 and due == most)):
+        most = self.context.config.ray.updates_per_call
+        due = min(most, self.context.pacing.due(self.replay.transitions))
+        waiting = self.context.supervisor.waiting(self.process, "learn")
+        if self.process.is_ready and (waiting == 0 or (waiting == 1 and due == most)):
             self.ask_for(due, known)
 
     def ask_for(self, updates: int, known: Published) -> None:
         """That many updates; the weights after them become the newest."""
         if updates <= 0:
             return
-        office = self.office
-        ask = self.member.handle.learn.options(num_returns=3).remote
-        answer, weights, average = ask(updates, dict(self.memory.sizes), known)
-        is_averaged = office.config.learner.average_decay > 0
+        context = self.context
+        ask = self.process.handle.learn.options(num_returns=3).remote
+        answer, weights, average = ask(updates, dict(self.replay.sizes), known)
+        is_averaged = context.config.learner.average_decay > 0
 
         def done(learned: Learned) -> None:
-            office.pacing.promised -= updates
-            office.pacing.updates += learned.updates
-            office.log.learned(learned.figures, learned.updates)
-            office.log.spent("learner_waits", learned.waited)
+            context.pacing.promised -= updates
+            context.pacing.updates += learned.updates
+            context.log.learned(learned.figures, learned.updates)
+            context.log.spent("learner_waits", learned.waited)
             self.weights = self.weights.next(weights)
             self.average = self.average.next(average) if is_averaged else self.weights
 
         def lost() -> None:
-            office.pacing.promised -= updates
+            context.pacing.promised -= updates
 
-        office.pacing.promised += updates
-        office.crew.call(self.member, "learn", answer, done, lost)
+        context.pacing.promised += updates
+        context.supervisor.call(self.process, "learn", answer, done, lost)
 
     def tell_shards(self) -> None:
-        self.office.crew.call(self.member, "set_shards", self.member.handle.set_shards.remote(self.memory.handles), lambda _: None)
+        self.context.supervisor.call(self.process, "set_shards", self.process.handle.set_shards.remote(self.replay.handles))
 
     def back_up(self) -> None:
         """A copy of the learner's state, now and then."""
-        if self.member.is_ready and time.monotonic() >= self._backup_due:
-            self._backup_due = time.monotonic() + self.office.config.ray.backup_seconds
-            self.office.crew.call(self.member, "state", self.member.handle.state.remote(), self.keep)
+        if self.process.is_ready and time.monotonic() >= self._backup_due:
+            self._backup_due = time.monotonic() + self.context.config.ray.backup_seconds
+            self.context.supervisor.call(self.process, "state", self.process.handle.state.remote(), self.keep)
 
     def keep(self, state: dict[str, Any]) -> None:
         """Remembers a state to start a new learner from."""
         self._backup = state
 
     def _died(self, why: str) -> None:
-        pacing = self.office.pacing
+        pacing = self.context.pacing
         kept = int(self._backup["updates"]) if self._backup else 0
-        self.office.lost["updates"] += pacing.updates - kept
-        self.office.event(f"learner died ({why}): the last {pacing.updates - kept:,} updates lost, it goes on from update {kept:,}")
+        self.context.lost["updates"] += pacing.updates - kept
+        lost = pacing.updates - kept
+        self.context.event(f"learner died ({why}): the last {lost:,} updates lost, it goes on from update {kept:,}")
         pacing.updates = kept
         if self._backup is not None:
             self.load(self._backup)
@@ -201,7 +206,7 @@ class Learning:
     def load(self, state: dict[str, Any]) -> None:
         """Goes on from a state; its weights are the newest. They are put here, and not lost with any other machine."""
         self.keep(state)
-        self.office.crew.call(self.member, "load", self.member.handle.load.remote(state), lambda _: None)
+        self.context.supervisor.call(self.process, "load", self.process.handle.load.remote(state))
         self.weights = self.weights.next(ray.put(state["network"]))
         average = state["average"].get("weights")
         self.average = self.average.next(ray.put(average)) if average else self.weights

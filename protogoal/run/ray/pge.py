@@ -1,7 +1,7 @@
 """The proto-goal evaluator in a process of its own: counts what the workers saw, judges, publishes (paper, Appendix C).
 
-`PGERole` is `goals.evaluator.ProtoGoalEvaluator` of the local engine; it draws its transitions from the shards itself.
-Its whole state goes back to `Judging`, the desk, with each refresh. There it is shown and recorded, and a new evaluator
+`PGERole` is `goals.evaluator.ProtoGoalEvaluator` of the local engine; for the paper's rule it draws transitions from the shards.
+Its whole state goes back to `PGEClient` with each refresh. There it is shown and recorded, and a new evaluator
 starts from it if the process dies: then what was counted since is counted again, and no goal's id ever changes.
 """
 
@@ -20,10 +20,12 @@ from protogoal.config import DeepConfig
 from protogoal.deep.relabel import KnownGoals
 from protogoal.goals.spaces import ProtoGoalSpace
 from protogoal.goals.values import TransitionBatch
-from protogoal.run.ray.crew import Office, Role, start_role
+from protogoal.record.events import Measured, Refreshed
+from protogoal.run.log import offered_metrics
 from protogoal.run.ray.published import Published
-from protogoal.run.ray.shard import Memory, is_lost, shares
-from protogoal.run.ray.words import Line, share_words, take_words
+from protogoal.run.ray.shard import ReplayClient, is_lost, shares
+from protogoal.run.ray.supervisor import Role, RunContext, start_role
+from protogoal.run.ray.vocabulary import VocabularyHandle, share_words, take_words
 
 State = dict[str, Any]
 
@@ -31,7 +33,7 @@ State = dict[str, Any]
 class PGERole(Role):
     """The one goal table of the run."""
 
-    def __init__(self, config: DeepConfig, spaces: EnvSpaces, space: ProtoGoalSpace, words: Line | None = None):
+    def __init__(self, config: DeepConfig, spaces: EnvSpaces, space: ProtoGoalSpace, words: VocabularyHandle | None = None):
         share_words(space, words)
         self.words = words
         self.space, self.batch_size = space, config.pge.batch_size
@@ -52,17 +54,20 @@ class PGERole(Role):
     def refresh(self, sizes: Mapping[int, int]) -> tuple[State, float] | None:
         """Judges all goals and draws a new goal set: its whole state, and the seconds it took. None if a shard died."""
         start = time.perf_counter()
-        parts = shares(self.batch_size, {s: size for s, size in sizes.items() if s in self._shards})
-        try:
-            batches = ray.get([self._shards[shard].sample_transitions.remote(n) for shard, n in parts.items()])
-        except ray.exceptions.RayError as error:
-            if not is_lost(error):
-                raise
-            return None
-        if not batches:
-            return None
+        batch = None
+        if self.evaluator.settings.pruning == "values":
+            parts = shares(self.batch_size, {s: size for s, size in sizes.items() if s in self._shards})
+            try:
+                batches = ray.get([self._shards[shard].sample_transitions.remote(n) for shard, n in parts.items()])
+            except ray.exceptions.RayError as error:
+                if not is_lost(error):
+                    raise
+                return None
+            if not batches:
+                return None
+            batch = join_transitions(batches)
         take_words(self.space, self.words)
-        self.evaluator.refresh(join_transitions(batches))
+        self.evaluator.refresh(batch)
         return self.state(), time.perf_counter() - start
 
     def state(self) -> State:
@@ -81,20 +86,20 @@ def join_transitions(batches: list[TransitionBatch]) -> TransitionBatch:
     return TransitionBatch(*(np.concatenate([getattr(batch, name) for batch in batches]) for name in names))
 
 
-class Judging:
-    """The proto-goal evaluator's desk. `mirror` is the evaluator as it was at its last refresh."""
+class PGEClient:
+    """The proto-goal evaluator's client. `mirror` is the evaluator as it was at its last refresh."""
 
-    def __init__(self, office: Office, memory: Memory, space: ProtoGoalSpace, words: Line | None):
-        self.office, self.memory = office, memory
-        self.mirror = make_evaluator(office.config, space, office.spaces.num_actions)
+    def __init__(self, context: RunContext, memory: ReplayClient, space: ProtoGoalSpace, words: VocabularyHandle | None):
+        self.context, self.replay = context, memory
+        self.mirror = make_evaluator(context.config, space, context.spaces.num_actions)
         self.goals, self.known = Published(), Published()
         self.next_refresh = 0
         self._backlog: list[tuple[Any, int]] = []  # (reference, transitions) to be counted
         self._counted: list[tuple[Any, int]] = []  # sent, but not in the mirror yet
         self._under_way = 0  # transitions sent and not answered
         self._missing = 0  # transitions that could not be counted
-        self.member = office.crew.add("proto-goal evaluator", lambda _: start_role(
-            PGERole, office.config, office.spaces, space, words, cpus=office.config.ray.pge_cpus), self._died)
+        self.process = context.supervisor.add("proto-goal evaluator", lambda _: start_role(
+            PGERole, context.config, context.spaces, space, words, cpus=context.config.ray.pge_cpus), self._died)
 
     @property
     def has_backlog(self) -> bool:
@@ -107,7 +112,7 @@ class Judging:
 
     @property
     def is_behind(self) -> bool:
-        return self.uncounted >= self.office.config.ray.backlog
+        return self.uncounted >= self.context.config.ray.backlog
 
     def add(self, counted: Any, transitions: int) -> None:
         """A window to be counted, by reference."""
@@ -115,11 +120,11 @@ class Judging:
 
     def ask_to_count(self) -> None:
         """All that waits, in one call, unless one is under way."""
-        crew, member = self.office.crew, self.member
-        if not (self._backlog and member.is_ready) or crew.waiting(member, "observe"):
+        supervisor, process = self.context.supervisor, self.process
+        if not (self._backlog and process.is_ready) or supervisor.waiting(process, "observe"):
             return
         sent, self._backlog = self._backlog, []
-        answer, known = member.handle.observe.options(num_returns=2).remote(*(reference for reference, _ in sent))
+        answer, known = process.handle.observe.options(num_returns=2).remote(*(reference for reference, _ in sent))
         transitions = sum(n for _, n in sent)
 
         def done(_: int) -> None:
@@ -132,20 +137,21 @@ class Judging:
 
         self._counted += sent
         self._under_way += transitions
-        crew.call(member, "observe", answer, done, lost)
+        supervisor.call(process, "observe", answer, done, lost)
 
     def ask_to_refresh(self) -> None:
         """A refresh, if one is due; a copy of the state, if much was counted since the last."""
-        office, member = self.office, self.member
-        if not member.is_ready or office.crew.waiting(member, "refresh") or office.crew.waiting(member, "state"):
+        context, process = self.context, self.process
+        if not process.is_ready or context.supervisor.waiting(process, "refresh") or context.supervisor.waiting(process, "state"):
             return
         included = len(self._counted)  # what was sent before is in the answer, since a role answers in order
-        if can_learn(office.config, self.memory.transitions) and office.pacing.steps >= self.next_refresh:
-            self.next_refresh = office.pacing.steps + office.config.refresh_every
-            answer = member.handle.refresh.remote(dict(self.memory.sizes))
-            office.crew.call(member, "refresh", answer, lambda result: self._refreshed(result, included), self._refresh_again)
-        elif sum(n for _, n in self._counted) >= office.config.ray.backlog:
-            office.crew.call(member, "state", member.handle.state.remote(), lambda state: self._mirror(state, included))
+        if can_learn(context.config, self.replay.transitions) and context.pacing.steps >= self.next_refresh:
+            self.next_refresh = context.pacing.steps + context.config.refresh_every
+            answer = process.handle.refresh.remote(dict(self.replay.sizes))
+            done = lambda result: self._refreshed(result, included)  # noqa: E731
+            context.supervisor.call(process, "refresh", answer, done, self._refresh_again)
+        elif sum(n for _, n in self._counted) >= context.config.ray.backlog:
+            context.supervisor.call(process, "state", process.handle.state.remote(), lambda state: self._mirror(state, included))
 
     def _refreshed(self, result: tuple[State, float] | None, included: int) -> None:
         if result is None:
@@ -154,13 +160,13 @@ class Judging:
         state, seconds = result
         self._mirror(state, included)
         self.publish()
-        self.office.log.spent("pge", seconds)
-        self.office.log.facts["goals"] = len(self.mirror.goal_set)
-        if self.office.store is not None:
-            self.office.store.refresh(self.office.pacing.steps, self.mirror.snapshot(), self.mirror.describe, seconds)
+        self.context.log.spent("pge", seconds)
+        self.context.log.facts["goals"] = len(self.mirror.goal_set)
+        self.context.tell(Measured(self.context.pacing.steps, offered_metrics(self.mirror)))
+        self.context.tell(Refreshed(self.context.pacing.steps, self.mirror.snapshot(), self.mirror.describe, seconds))
 
     def _refresh_again(self) -> None:
-        self.next_refresh = self.office.pacing.steps
+        self.next_refresh = self.context.pacing.steps
 
     def _mirror(self, state: State, included: int) -> None:
         self.mirror.load_state_dict(state)
@@ -168,16 +174,18 @@ class Judging:
 
     def publish(self) -> None:
         """The mirror's goals, to the learner first: whatever a worker pursues, the learner must know already."""
-        self.known = self.known.next(ray.put(KnownGoals.of(self.mirror)))
+        known = KnownGoals.of(self.mirror)
+        self.replay.want(known.bits)
+        self.known = self.known.next(ray.put(known))
         self.goals = self.goals.next(ray.put(self.mirror.goal_set))
 
     def tell_shards(self) -> None:
-        self.office.crew.call(self.member, "set_shards", self.member.handle.set_shards.remote(self.memory.handles), lambda _: None)
+        self.context.supervisor.call(self.process, "set_shards", self.process.handle.set_shards.remote(self.replay.handles))
 
     def _died(self, why: str) -> None:
         again = sum(n for _, n in self._counted)
         self._backlog, self._counted, self._missing = self._counted + self._backlog, [], 0
-        self.office.event(f"proto-goal evaluator died ({why}): it goes on from goal set {self.mirror.goal_set.version}; "
+        self.context.event(f"proto-goal evaluator died ({why}): it goes on from goal set {self.mirror.goal_set.version}; "
                           f"{again:,} transitions are counted again, none lost")
         self.load(self.mirror.state_dict())
         self.tell_shards()
@@ -185,12 +193,12 @@ class Judging:
     def write_losses(self) -> None:
         """Tells of windows that were lost on the way though the evaluator lives."""
         if self._missing:
-            self.office.event(f"{self._missing:,} transitions were lost on their way to the proto-goal evaluator")
-            self.office.lost["counts"] += self._missing
+            self.context.event(f"{self._missing:,} transitions were lost on their way to the proto-goal evaluator")
+            self.context.lost["counts"] += self._missing
             self._missing = 0
 
     def load(self, state: State) -> None:
         """Goes on from a state; its goals are published anew."""
-        self.office.crew.call(self.member, "load", self.member.handle.load.remote(state), lambda _: None)
+        self.context.supervisor.call(self.process, "load", self.process.handle.load.remote(state))
         self._mirror(state, len(self._counted))
         self.publish()

@@ -15,21 +15,25 @@ from typing import Any
 import numpy as np
 import ray
 
+from protogoal import registry
 from protogoal.agents.parts import EnvSpaces
 from protogoal.config import DeepConfig
-from protogoal.record.store import Store
-from protogoal.run.environments import make_batch_env
+from protogoal.deep.network import set_buffers, weights_from_arrays
+from protogoal.deep.stored import check_actions
+from protogoal.domains.domain import make_batch_env
+from protogoal.record.events import Evaluated, Event, Measured, Progressed, Pursued
+from protogoal.run.local import play_episodes
 from protogoal.run.log import goal_metrics
 from protogoal.run.ray import cluster
-from protogoal.run.ray.crew import Office
-from protogoal.run.ray.evaluator import Evaluating
-from protogoal.run.ray.learner import Learning
-from protogoal.run.ray.pge import Judging
+from protogoal.run.ray.learner import LearnerClient
+from protogoal.run.ray.pge import PGEClient
+from protogoal.run.ray.player import PlayerClient
 from protogoal.run.ray.published import Published
-from protogoal.run.ray.shard import Memory
+from protogoal.run.ray.shard import ReplayClient
 from protogoal.run.ray.state import merge_replays, saved_spaces, without_episodes
-from protogoal.run.ray.words import Vocabulary, bags, saved_words, set_words
-from protogoal.run.ray.worker import Acting, Window
+from protogoal.run.ray.supervisor import RunContext
+from protogoal.run.ray.vocabulary import VocabularyClient, bags, saved_words, set_words
+from protogoal.run.ray.worker import Window, WorkerClient
 
 SAVE_ATTEMPTS = 3
 STALENESS_RATE = 0.01
@@ -38,47 +42,51 @@ STALENESS_RATE = 0.01
 class RaySession:
     """A run of the deep agent on Ray: made of a configuration, trained into a store, saved, loaded."""
 
-    acting_desk: type[Acting] = Acting
-    learning_desk: type[Learning] = Learning
+    worker_client: type[WorkerClient] = WorkerClient
+    learner_client: type[LearnerClient] = LearnerClient
 
     def __init__(self, config: DeepConfig):
-        self.config = config
+        self.config, self.agent = config, registry.agent(config.agent)
         env, self.space = make_batch_env(config.env, 1)
-        self.office = office = Office(config, EnvSpaces.of(env))
+        self.context = context = RunContext(config, EnvSpaces.of(env))
         env.close()
         self._staleness = 0.0  # how many versions older than the newest the weights were that acted, a running mean
         self._started_ray = cluster.connect(config.ray)
         try:
-            cluster.check_resources(config, office.spaces)
-            self.vocabulary = Vocabulary(office, self.space) if bags(self.space) else None
+            cluster.check_resources(config, context.spaces)
+            self.vocabulary = VocabularyClient(context, self.space) if bags(self.space) else None
             words = self.vocabulary.line if self.vocabulary is not None else None
-            self.memory = Memory(office)
-            self.learning = self.learning_desk(office, self.memory)
-            self.judging = Judging(office, self.memory, self.space, words) if config.agent == "protogoal" else None
-            self.evaluating = Evaluating(office, words)
-            self.acting = self.acting_desk(office, words)
-            office.crew.wait_ready()
+            self.replay = ReplayClient(context)
+            self.learner = self.learner_client(context, self.replay)
+            self.pge = PGEClient(context, self.replay, self.space, words) if self.agent.sets_goals else None
+            self.player = PlayerClient(context, words)
+            self.workers = self.worker_client(context, words)
+            context.supervisor.wait_ready()
         except BaseException:
             self.close()
             raise
 
     @property
     def step(self) -> int:
-        return self.office.pacing.steps
+        return self.context.pacing.steps
 
-    def train(self, store: Store) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Trains to the end; yields (step, facts for people) at least once a second, where the state may be saved."""
-        office, config = self.office, self.config
-        office.store = store
+    def train(self) -> Iterator[Event]:
+        """Trains to the end; at least once a second the state may be saved."""
+        context, config = self.context, self.config
         turn = self._round if config.ray.synchronous else self._turn
         while self.step < config.steps:
-            with office.log.timing("loop"):
+            with context.log.timing("loop"):
                 turn()
                 self._write_losses()
-            office.log.facts["ratio"] = office.pacing.ratio
+            context.log.facts["ratio"] = context.pacing.ratio
             if self.step >= config.steps:
                 self._finish()
-            yield self.step, office.log.facts
+            recent = context.log.recent(self.step)
+            if recent:
+                context.tell(Measured(self.step, recent))
+            told, context.told = context.told, []
+            yield from told
+            yield Progressed(self.step, context.log.facts)
 
     # --- one turn -------------------------------------------------------------------------------------------------
 
@@ -86,130 +94,136 @@ class RaySession:
         """Asks everyone who has nothing to do, then waits for some answers."""
         self._tell_shards()
         self._ask_workers()
-        self.learning.ask(self._known)
-        if self.judging is not None:
-            self.judging.ask_to_count()
-            self.judging.ask_to_refresh()
+        self.learner.ask(self._known)
+        if self.pge is not None:
+            self.pge.ask_to_count()
+            self.pge.ask_to_refresh()
         self._evaluate_if_due()
-        self.learning.back_up()
-        self.office.crew.take(timeout=1.0)
+        self.learner.back_up()
+        self.context.supervisor.take(timeout=1.0)
         for _, window in self._take_arrived():
             self._remember(window)
 
     def _round(self) -> None:
         """One window as the local engine has it: all act, and learn beside, with what was there before; then the rest."""
         self._tell_shards()
-        due = self.office.pacing.due(self.memory.transitions)
-        for index in range(len(self.acting.members)):
-            self.acting.ask(index, self.learning.weights, self._goals)
-        self.learning.ask_for(due, self._known)
-        self.office.crew.settle()
+        due = self.context.pacing.due(self.replay.transitions)
+        for index in range(len(self.workers.processes)):
+            self.workers.ask(index, self.learner.weights, self._goals)
+        self.learner.ask_for(due, self._known)
+        self.context.supervisor.settle()
         for _, window in sorted(self._take_arrived(), key=lambda pair: pair[0]):
             self._remember(window)
         self._count_all()
-        if self.judging is not None:
-            self.judging.ask_to_refresh()
-            self.office.crew.settle()
+        if self.pge is not None:
+            self.pge.ask_to_refresh()
+            self.context.supervisor.settle()
         self._evaluate_if_due()
-        self.learning.back_up()
-        self.office.crew.settle()
+        self.learner.back_up()
+        self.context.supervisor.settle()
 
     def _ask_workers(self) -> None:
-        if self.office.pacing.must_wait(self.memory.transitions):
-            self.acting.hold("learning")
-        elif self.memory.is_behind:
-            self.acting.hold("storing")
-        elif self.judging is not None and self.judging.is_behind:
-            self.acting.hold("counting")
+        if self.context.pacing.must_wait(self.replay.transitions):
+            self.workers.hold("learning")
+        elif self.replay.is_behind:
+            self.workers.hold("storing")
+        elif self.pge is not None and self.pge.is_behind:
+            self.workers.hold("counting")
         else:
-            self.acting.ask_all(self.learning.weights, self._goals)
+            self.workers.ask_all(self.learner.weights, self._goals)
 
     def _remember(self, window: Window) -> None:
         """Sends on what a worker made, and notes its report."""
-        office, report = self.office, window.report
-        office.pacing.acted(report.steps, self.memory.transitions)
-        self._staleness += STALENESS_RATE * (self.learning.weights.version - report.weights_version - self._staleness)
-        self.evaluating.task_policy = self.acting.task_policy
-        self.memory.add(window.segments, report.steps)
-        office.log.acted(report.episode_return)
+        context, report = self.context, window.report
+        context.pacing.acted(report.steps, self.replay.transitions)
+        self._staleness += STALENESS_RATE * (self.learner.weights.version - report.weights_version - self._staleness)
+        self.player.buffers = self.workers.buffers() or self.player.buffers
+        self.replay.add(window.segments, report.steps)
+        context.log.acted(report.episode_return)
         for text in report.events:
-            office.event(text)
-        if self.judging is not None:
-            self.judging.add(window.counted, report.steps)
-            office.log.pursued(report.goal, report.success, self.judging.mirror)
-            if office.store is not None:
-                office.store.pursuits(self.step, report.goal, report.success, report.length)
+            context.event(text)
+        if self.pge is not None:
+            self.pge.add(window.counted, report.steps)
+            context.log.pursued(report.goal, report.success, self.pge.mirror)
+            context.tell(Pursued(self.step, report.goal, report.success, report.length))
 
     def _evaluate_if_due(self) -> None:
-        if self.evaluating.is_due():
-            self.evaluating.add(self.config.evaluation.episodes, self.learning.average)
+        if self.player.is_due():
+            self.player.add(self.config.evaluation.episodes, self.learner.average)
             self._write_metrics()
-        self.evaluating.ask(self.learning.average)
+        self.player.ask(self.learner.average)
 
     def _write_losses(self) -> None:
-        self.memory.write_losses()
-        self.acting.write_losses()
-        if self.judging is not None:
-            self.judging.write_losses()
-        self.office.write_events()
+        self.replay.write_losses()
+        self.workers.write_losses()
+        if self.pge is not None:
+            self.pge.write_losses()
 
     def _write_metrics(self) -> None:
-        office = self.office
-        assert office.store is not None
-        pace = {"ratio": office.pacing.ratio, "ratio_target": self.config.learner.replay_ratio, "staleness": self._staleness}
-        losses = {f"lost/{what}": float(office.lost[what]) for what in ("steps", "transitions", "updates", "counts", "evaluations")}
-        office.store.metrics(self.step, office.log.metrics(self.step) | pace | losses)
-        if self.judging is not None:
-            office.store.metrics(self.step, goal_metrics(self.judging.mirror))
+        context = self.context
+        pace = {"ratio": context.pacing.ratio, "ratio_target": self.config.learner.replay_ratio, "staleness": self._staleness}
+        kinds = ("steps", "transitions", "updates", "counts", "evaluations")
+        losses = {f"lost/{what}": float(context.lost[what]) for what in kinds}
+        goals = goal_metrics(self.pge.mirror) if self.pge is not None else {}
+        context.tell(Measured(self.step, context.log.metrics(self.step) | pace | losses | goals))
 
     def _finish(self) -> None:
         """Waits for all that is under way, and plays the last evaluation with the last weights."""
         self._quiesce()
         self._play_all()
-        self.evaluating.add(self.config.evaluation.final_episodes, self.learning.average)
+        self.player.add(self.config.evaluation.final_episodes, self.learner.average)
         self._write_metrics()
         self._play_all()
         self._write_losses()
 
     def _play_all(self) -> None:
-        while self.evaluating.queue:
-            self.evaluating.ask(self.learning.average)
-            self.office.crew.take(timeout=1.0)
+        while self.player.queue:
+            self.player.ask(self.learner.average)
+            self.context.supervisor.take(timeout=1.0)
 
     def _quiesce(self) -> None:
         """Until nothing is under way but evaluations, and all that was acted is stored and counted."""
-        self.office.crew.settle(but="play")
+        self.context.supervisor.settle(but="play")
         for _, window in sorted(self._take_arrived(), key=lambda pair: pair[0]):
             self._remember(window)
         self._count_all()
 
     def _count_all(self) -> None:
         while True:
-            if self.judging is not None:
-                self.judging.ask_to_count()
-            self.office.crew.settle(but="play")
-            if self.judging is None or not self.judging.has_backlog:
+            if self.pge is not None:
+                self.pge.ask_to_count()
+            self.context.supervisor.settle(but="play")
+            if self.pge is None or not self.pge.has_backlog:
                 return
             self._tell_shards()
 
     def _take_arrived(self) -> list[tuple[int, Window]]:
-        taken, self.acting.arrived = self.acting.arrived, []
+        taken, self.workers.arrived = self.workers.arrived, []
         return taken
 
     def _tell_shards(self) -> None:
-        if self.memory.has_changed:
-            self.memory.has_changed = False
-            self.learning.tell_shards()
-            if self.judging is not None:
-                self.judging.tell_shards()
+        if self.replay.has_changed:
+            self.replay.has_changed = False
+            self.learner.tell_shards()
+            if self.pge is not None:
+                self.pge.tell_shards()
 
     @property
     def _goals(self) -> Published:
-        return self.judging.goals if self.judging is not None else Published()
+        return self.pge.goals if self.pge is not None else Published()
 
     @property
     def _known(self) -> Published:
-        return self.judging.known if self.judging is not None else Published()
+        return self.pge.known if self.pge is not None else Published()
+
+    def evaluate(self, episodes: int, seed: int, goal: int | None = None) -> Evaluated:
+        """Episodes for the task with the last weights, in this process; they leave the run as it was."""
+        network = self.agent.make_network(self.config, self.context.spaces)
+        if self.learner.average.version:
+            weights_from_arrays(network, self.learner.average.fetch())
+        set_buffers(network, self.player.buffers)
+        result = play_episodes(self.config, network, episodes, np.random.default_rng(seed), self.space)
+        return Evaluated(self.step, result.episodes, result.successes, result.mean_return)
 
     # --- state ----------------------------------------------------------------------------------------------------
 
@@ -223,83 +237,83 @@ class RaySession:
         raise ValueError(f"the run could not be saved: roles died in {SAVE_ATTEMPTS} attempts; its last checkpoint stands")
 
     def _gather(self) -> dict[str, Any] | None:
-        crew, answers = self.office.crew, {}
-        present = [member for member in self.acting.members if not member.is_gone]
-        wanted = [*self.memory.members, *present, self.learning.member]
-        wanted += [desk.member for desk in (self.judging, self.vocabulary) if desk is not None]
-        for member in wanted:
-            def keep(state: Any, name: str = member.name) -> None:
+        supervisor, answers = self.context.supervisor, {}
+        present = [process for process in self.workers.processes if not process.is_gone]
+        wanted = [*self.replay.processes, *present, self.learner.process]
+        wanted += [client.process for client in (self.pge, self.vocabulary) if client is not None]
+        for process in wanted:
+            def keep(state: Any, name: str = process.name) -> None:
                 answers[name] = state
 
-            crew.call(member, "state", member.handle.state.remote(), keep)
-        crew.settle(but="play")
+            supervisor.call(process, "state", process.handle.state.remote(), keep)
+        supervisor.settle(but="play")
         if len(answers) < len(wanted):
             return None
-        shards = [answers[member.name] for member in self.memory.members]
-        workers = [answers[member.name] for member in present]
-        learner = answers[self.learning.member.name]
-        if self.evaluating.task_policy is not None:
-            policy = np.array(self.evaluating.task_policy, learner["network"]["task_policy"].dtype)
-            learner = learner | {"network": learner["network"] | {"task_policy": policy}}
-            if "weights" in learner["average"]:
-                learner["average"] = learner["average"] | {"weights": learner["average"]["weights"] | {"task_policy": policy}}
-        self.learning.keep(learner)
-        is_local = len(workers) == 1 and self.acting.envs_per_worker == self.config.actor.num_envs
+        shards = [answers[process.name] for process in self.replay.processes]
+        workers = [answers[process.name] for process in present]
+        learner = answers[self.learner.process.name]
+        buffers = {name: np.asarray(value, learner["network"][name].dtype) for name, value in self.player.buffers.items()}
+        learner = learner | {"network": learner["network"] | buffers}
+        if "weights" in learner["average"]:
+            learner["average"] = learner["average"] | {"weights": learner["average"]["weights"] | buffers}
+        self.learner.keep(learner)
+        is_local = len(workers) == 1 and self.workers.envs_per_worker == self.config.actor.num_envs
         agent = {
             "learner": learner,
             "acting_network": learner["network"],
             "replay": merge_replays([shard["replay"] for shard in shards]),
-            "actor": workers[0] if is_local else without_episodes(workers),
+            "actor": workers[0] if is_local else without_episodes(self.agent, workers),
             "sampling": shards[0]["sampling"],
             "steps": self.step,
         }
-        if self.judging is not None:
-            agent |= {"evaluator": answers[self.judging.member.name], "refreshing": shards[0]["refreshing"]}
+        if self.pge is not None:
+            agent |= {"evaluator": answers[self.pge.process.name], "refreshing": shards[0]["refreshing"]}
         if self.vocabulary is not None:
-            set_words(self.space, answers[self.vocabulary.member.name])
+            set_words(self.space, answers[self.vocabulary.process.name])
         agent["space"] = self.space.state_dict()
         if "evaluator" in agent:  # which has the words of its last refresh
             agent["evaluator"] = agent["evaluator"] | {"space": agent["space"]}
         return {
             "agent": agent,
-            "evaluations": self.evaluating.generator,
-            "next_refresh": self.judging.next_refresh if self.judging is not None else 0,
-            "next_evaluation": self.evaluating.next_step,
-            "log": self.office.log.state_dict(),
+            "evaluations": self.player.generator,
+            "next_refresh": self.pge.next_refresh if self.pge is not None else 0,
+            "next_evaluation": self.player.next_step,
+            "log": self.context.log.state_dict(),
             "ray": {
                 "workers": [] if is_local else workers,
-                "forgiven": self.office.pacing.forgiven,
-                "lost": dict(self.office.lost),
-                "evaluating": [[step, episodes] for step, episodes, _ in self.evaluating.queue],
+                "forgiven": self.context.pacing.forgiven,
+                "lost": dict(self.context.lost),
+                "evaluating": [[step, episodes] for step, episodes, _ in self.player.queue],
             },
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take back what `state_dict` of this or of the local engine gave."""
-        office, agent, mine = self.office, state["agent"], state.get("ray", {})
-        office.pacing.load_state_dict(
+        context, agent, mine = self.context, state["agent"], state.get("ray", {})
+        context.pacing.load_state_dict(
             {"steps": agent["steps"], "updates": agent["learner"]["updates"], "forgiven": mine.get("forgiven", 0)})
-        office.log.load_state_dict(state["log"])
-        office.lost.update(mine.get("lost", {}))
+        context.log.load_state_dict(state["log"])
+        context.lost.update(mine.get("lost", {}))
         spaces = saved_spaces(state)
         if self.vocabulary is not None and spaces:
             self.vocabulary.load(saved_words(self.space, spaces))
-            office.crew.settle(but="play")  # before anyone reads
+            context.supervisor.settle(but="play")  # before anyone reads
+        check_actions(agent["replay"]["arrays"], context.spaces.num_actions, "action", "previous_action")
         generators = {name: agent[name] for name in ("sampling", "refreshing") if name in agent}
-        self.memory.load(agent["replay"], generators)
-        self.learning.load(dict(agent["learner"]))
-        if self.judging is not None:
-            self.judging.load(dict(agent["evaluator"]))
-            self.judging.next_refresh = int(state["next_refresh"])
-        self.evaluating.load(state["evaluations"])
-        self.evaluating.next_step = int(state["next_evaluation"]) or self.config.evaluation.every
-        self.evaluating.queue = [(int(step), int(episodes), self.learning.average) for step, episodes in mine.get("evaluating", [])]
-        self.acting.load(mine.get("workers") or [agent["actor"]])
-        office.crew.settle()
+        self.replay.load(agent["replay"], generators)
+        self.learner.load(dict(agent["learner"]))
+        if self.pge is not None:
+            self.pge.load(dict(agent["evaluator"]))
+            self.pge.next_refresh = int(state["next_refresh"])
+        self.player.load(state["evaluations"])
+        self.player.next_step = int(state["next_evaluation"]) or self.config.evaluation.every
+        self.player.queue = [(int(step), int(episodes), self.learner.average) for step, episodes in mine.get("evaluating", [])]
+        self.workers.load(mine.get("workers") or [agent["actor"]])
+        context.supervisor.settle()
 
     def close(self) -> None:
         """Ends the roles, and Ray if this session started it."""
         if ray.is_initialized():
-            self.office.crew.disband()
+            self.context.supervisor.disband()
             if self._started_ray:
                 cluster.disconnect()

@@ -1,7 +1,7 @@
 """Replay in processes of its own: workers' segments come in, batches and transitions go out.
 
 A `Shard` is `deep.replay.Replay` with a part of the capacity. The learner and the proto-goal evaluator ask it
-themselves; `Memory`, the desk, hands on the workers' segments and knows how full each shard is.
+themselves; `ReplayClient` hands on the workers' segments and knows how full each shard is.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 from ray.exceptions import RayError, RayTaskError
 
-from protogoal.agents.parts import EnvSpaces, Seeds, core_shape, stored_spec
+from protogoal import registry
+from protogoal.agents.parts import EnvSpaces, Seeds
 from protogoal.config import DeepConfig
 from protogoal.deep.replay import Replay
 from protogoal.deep.segments import Segments
 from protogoal.goals.values import TransitionBatch
-from protogoal.run.ray.crew import Office, Role, start_role
 from protogoal.run.ray.state import split_replay
+from protogoal.run.ray.supervisor import Role, RunContext, start_role
 
 ADDS_AHEAD = 8
 """Calls that may be on their way into one shard; then acting waits."""
@@ -40,7 +41,9 @@ class Shard(Role):
 
     def __init__(self, config: DeepConfig, spaces: EnvSpaces, index: int):
         settings = replace(config.replay, capacity=shard_segments(config) * config.replay.trace_length)
-        self.replay = Replay(stored_spec(config, spaces), spaces.num_bits, spaces.max_active, core_shape(config), settings)
+        agent = registry.agent(config.agent)
+        self.replay = Replay(agent.stored_spec(config, spaces), spaces.num_bits, spaces.max_active, agent.core_shape(config),
+                             settings)
         seeds = Seeds.of(config.seed)
         self._sampling, self._refreshing = (
             np.random.default_rng(seed if index == 0 else np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, index)))
@@ -54,13 +57,18 @@ class Shard(Role):
     def sample(self, batch_size: int, batches: int) -> Segments:
         """Some batches for the learner, side by side; contiguous, so that they travel without another copy."""
         self._check()
-        places = np.concatenate([self.replay.draw(batch_size, self._sampling) for _ in range(batches)])
-        return self.replay.read(places).map(lambda _, array: np.ascontiguousarray(array))
+        drawn = [self.replay.draw(batch_size, self._sampling) for _ in range(batches)]
+        places, weight = (np.concatenate(part) for part in zip(*drawn, strict=True))
+        return self.replay.read(places, weight).map(lambda _, array: np.ascontiguousarray(array))
 
     def sample_transitions(self, n: int) -> TransitionBatch:
         """Transitions for the proto-goal evaluator."""
         self._check()
         return self.replay.sample_transitions(n, self._refreshing)
+
+    def want(self, bits: np.ndarray) -> None:
+        """Which bits make a segment novel from now on."""
+        self.replay.want(bits)
 
     def _check(self) -> None:
         if not self.replay.size:
@@ -94,18 +102,18 @@ def shares(total: int, sizes: Mapping[int, int]) -> dict[int, int]:
     return {shard: part for shard, part in parts.items() if part}
 
 
-class Memory:
-    """The shards' desk."""
+class ReplayClient:
+    """What the session knows of the shards, and asks of them."""
 
-    def __init__(self, office: Office):
-        self.office, s = office, office.config.ray
+    def __init__(self, context: RunContext):
+        self.context, s = context, context.config.ray
         self.sizes = dict.fromkeys(range(s.shards), 0)  # transitions in each
         self._next = 0
         self._missing = 0  # transitions that did not arrive
         self.has_changed = True  # whoever asks the shards must be told who they are
-        self.members = [
-            office.crew.add(f"replay shard {i}", lambda _, i=i: start_role(  # type: ignore[misc]
-                Shard, office.config, office.spaces, i, cpus=s.shard_cpus), partial(self._died, i))
+        self.processes = [
+            context.supervisor.add(f"replay shard {i}", lambda _, i=i: start_role(  # type: ignore[misc]
+                Shard, context.config, context.spaces, i, cpus=s.shard_cpus), partial(self._died, i))
             for i in range(s.shards)]
 
     @property
@@ -115,16 +123,16 @@ class Memory:
 
     @property
     def handles(self) -> dict[int, Any]:
-        return {i: member.handle for i, member in enumerate(self.members)}
+        return {i: process.handle for i, process in enumerate(self.processes)}
 
     @property
     def is_behind(self) -> bool:
-        return any(self.office.crew.waiting(member, "add") >= ADDS_AHEAD for member in self.members)
+        return any(self.context.supervisor.waiting(process, "add") >= ADDS_AHEAD for process in self.processes)
 
     def add(self, segments: Any, transitions: int) -> None:
         """Sends segments, by reference, to the shards in turn."""
-        shard, self._next = self._next, (self._next + 1) % len(self.members)
-        member = self.members[shard]
+        shard, self._next = self._next, (self._next + 1) % len(self.processes)
+        process = self.processes[shard]
 
         def done(size: int) -> None:
             self.sizes[shard] = size
@@ -132,25 +140,30 @@ class Memory:
         def lost() -> None:
             self._missing += transitions
 
-        self.office.crew.call(member, "add", member.handle.add.remote(segments), done, lost)
+        self.context.supervisor.call(process, "add", process.handle.add.remote(segments), done, lost)
+
+    def want(self, bits: np.ndarray) -> None:
+        """Tells the shards which bits make a segment novel."""
+        for process in self.processes:
+            self.context.supervisor.call(process, "want", process.handle.want.remote(bits))
 
     def write_losses(self) -> None:
         """Tells of segments that were lost on the way though no shard died."""
         if self._missing:
-            self.office.event(f"{self._missing:,} transitions were lost on their way to replay")
-            self.office.lost["transitions"] += self._missing
+            self.context.event(f"{self._missing:,} transitions were lost on their way to replay")
+            self.context.lost["transitions"] += self._missing
             self._missing = 0
 
     def _died(self, index: int, why: str) -> None:
         lost, self.sizes[index], self._missing = self.sizes[index] + self._missing, 0, 0
-        self.office.lost["transitions"] += lost
-        self.office.event(f"replay shard {index} died ({why}): {lost:,} transitions lost, {self.transitions:,} left; it fills "
+        self.context.lost["transitions"] += lost
+        self.context.event(f"replay shard {index} died ({why}): {lost:,} transitions lost, {self.transitions:,} left; it fills "
                           "again")
         self.has_changed = True
 
     def load(self, replay: Mapping[str, Any], generators: Mapping[str, Any]) -> None:
         """Goes on from the state of one replay, divided among the shards; the generators are the first one's."""
-        parts = split_replay(replay, len(self.members), shard_segments(self.office.config))
-        for i, (member, part) in enumerate(zip(self.members, parts, strict=True)):
+        parts = split_replay(replay, len(self.processes), shard_segments(self.context.config))
+        for i, (process, part) in enumerate(zip(self.processes, parts, strict=True)):
             state = {"replay": part} | (dict(generators) if i == 0 else {})
-            self.office.crew.call(member, "load", member.handle.load.remote(state), partial(self.sizes.__setitem__, i))
+            self.context.supervisor.call(process, "load", process.handle.load.remote(state), partial(self.sizes.__setitem__, i))

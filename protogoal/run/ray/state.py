@@ -2,7 +2,7 @@
 
 Parts of replay are merged into one and divided again, by age. Each worker's environments are saved beside; if there are
 as many workers as before, with as many environments, they go on where they were, else their episodes begin afresh, with
-what Agent57 has learned of its policies.
+what the actors know beyond them.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from protogoal.agents.r2d2 import R2D2
+
 State = Mapping[str, Any]
-OF_EACH_ENVIRONMENT = {"bandit": ("arm", "reward", "pulls"), "distances": ("mean", "measured")}
-"""Parts of Agent57's actor that do not hang on episodes, and their arrays with a row for each environment."""
 
 
 def merge_replays(parts: Sequence[State]) -> dict[str, Any]:
@@ -34,6 +34,7 @@ def merge_replays(parts: Sequence[State]) -> dict[str, Any]:
         "arrays": {name: merged([part["arrays"][name] for part in parts]) for name in parts[0]["arrays"]},
         "rarest": merged([part["rarest"] for part in parts]),
         "turned_on": np.sum([part["turned_on"] for part in parts], axis=0),
+        "wanted": parts[0]["wanted"],
         "next": size,
         "size": size,
         "added": sum(int(part["added"]) for part in parts),
@@ -52,6 +53,7 @@ def split_replay(state: State, shards: int, capacity: int) -> list[dict[str, Any
             "arrays": {name: array[mine] for name, array in state["arrays"].items()},
             "rarest": state["rarest"][mine],
             "turned_on": _share(np.asarray(state["turned_on"]), shard, shards),
+            "wanted": state["wanted"],
             "next": len(mine) % capacity,
             "size": len(mine),
             "added": int(_share(np.asarray(state["added"]), shard, shards)),
@@ -83,31 +85,14 @@ def saved_spaces(state: State) -> list[State]:
     return [space for space in found if space]
 
 
-def without_episodes(workers: Sequence[State]) -> dict[str, Any]:
+def without_episodes(agent: type[R2D2], workers: Sequence[State]) -> dict[str, Any]:
     """Several workers' states as one actor's that says: environments cannot be restored, go on with this generator.
 
-    What Agent57 knows of its policies and distances, for each environment, goes along, and one worker's scale of novelty.
+    What the actors know beyond their episodes goes along.
     """
-    first = workers[0]
-    state: dict[str, Any] = {"rng": dict(first["rng"]), "env": None}
-    for part, names in OF_EACH_ENVIRONMENT.items():
-        if part in first:
-            joined = {name: np.concatenate([worker[part][name] for worker in workers]) for name in names}
-            state[part] = dict(first[part]) | joined
-    if "moments" in first:
-        state["moments"] = first["moments"]
-    return state
+    return {"rng": dict(workers[0]["rng"]), "env": None} | agent.join_knowledge(workers)
 
 
-def share_of_knowledge(workers: Sequence[State], index: int, num_envs: int) -> dict[str, Any]:
-    """What `without_episodes` joins, as one of several workers with `num_envs` environments takes it up.
-
-    Were there fewer environments before, some begin with what another has learned.
-    """
-    joined = without_episodes(workers)
-    share: dict[str, Any] = {"moments": joined["moments"]} if "moments" in joined else {}
-    for part, names in OF_EACH_ENVIRONMENT.items():
-        if part in joined:
-            rows = (index * num_envs + np.arange(num_envs)) % len(joined[part][names[0]])
-            share[part] = {name: joined[part][name][rows] for name in names}
-    return share
+def share_of_knowledge(agent: type[R2D2], workers: Sequence[State], index: int, num_envs: int) -> dict[str, Any]:
+    """What `without_episodes` joins, as one of several workers with `num_envs` environments takes it up."""
+    return agent.part_of_knowledge(agent.join_knowledge(workers), index, num_envs)

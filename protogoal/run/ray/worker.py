@@ -1,7 +1,7 @@
 """Workers: batches of environments and the network that acts in them (paper, Algorithm 6).
 
 A `Worker` is `Actor.collect` of the local engine in a process of its own. It fetches weights and goal sets when their
-version has changed. `Acting` is their desk: each worker has a few calls waiting so that it never idles, and none when
+version has changed. `WorkerClient` asks them: each worker has a few calls waiting so that it never idles, and none when
 replay, counting or learning is behind.
 """
 
@@ -17,21 +17,19 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from protogoal.agents.agent57.act import Agent57Actor
-from protogoal.agents.agent57.bandit import best_arm
+from protogoal import registry
 from protogoal.agents.counting import Counted
-from protogoal.agents.making import make_agent_actor, make_agent_network
 from protogoal.agents.parts import Seeds
-from protogoal.config import DeepConfig, OwnSettings, RiverSettings
+from protogoal.config import DeepConfig
 from protogoal.deep.act import epsilon_ladder
 from protogoal.deep.network import weights_from_arrays
 from protogoal.deep.segments import Segments
-from protogoal.goals.selection import GoalSet
-from protogoal.run.environments import make_batch_env
-from protogoal.run.ray.crew import Office, Role, start_role
+from protogoal.domains.domain import make_batch_env
+from protogoal.goals.goal_set import GoalSet
 from protogoal.run.ray.published import Published
 from protogoal.run.ray.state import share_of_knowledge
-from protogoal.run.ray.words import Line, share_words, take_words
+from protogoal.run.ray.supervisor import Role, RunContext, start_role
+from protogoal.run.ray.vocabulary import VocabularyHandle, share_words, take_words
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ class Report:
 
     steps: int
     weights_version: int
-    arms: NDArray[np.float64] | None  # [2, N] Agent57: how often each policy was followed, and the sum of its returns
+    shared: NDArray[Any] | None  # what the other workers and the evaluation must know of this one
     episode_return: NDArray[np.float64]  # [episodes that ended]
     goal: NDArray[np.int64]  # [pursuits that ended]
     success: NDArray[np.bool_]
@@ -51,40 +49,44 @@ class Report:
 class Worker(Role):
     """Environments `index`·M … of W·M in all; `life` counts how often this worker has been started."""
 
-    def __init__(self, config: DeepConfig, index: int, num_envs: int, life: int = 0, words: Line | None = None):
+    def __init__(self, config: DeepConfig, index: int, num_envs: int, life: int = 0, words: VocabularyHandle | None = None):
         torch.set_num_threads(1)
         self._events: list[str] = []
         # A worker is a process already: environments that crash take it along, and both are replaced.
-        settings = replace(config.env, workers=0) if isinstance(config.env, RiverSettings | OwnSettings) else config.env
-        env, self.space = make_batch_env(settings, num_envs, on_event=self._events.append)
+        env, self.space = make_batch_env(config.env.in_one_process(), num_envs, on_event=self._events.append)
         self.words = words
         share_words(self.space, words)
         everyone = replace(config.actor, num_envs=config.ray.workers * num_envs)
         seed = worker_seed(Seeds.of(config.seed).acting, index, life)
-        self.actor = make_agent_actor(replace(config, actor=everyone), env, make_agent_network(config, env), seed)
+        agent = registry.agent(config.agent)
+        self.actor = agent.make_actor(replace(config, actor=everyone), env, agent.make_network(config, env), seed)
         self.actor.epsilon = epsilon_ladder(everyone)[index * num_envs : (index + 1) * num_envs]
         self.trace_length = config.replay.trace_length
         self.goals = GoalSet.empty()
         self._weights_version = self._goals_version = 0
 
-    def collect(self, weights: Published, goals: Published, randomly: bool, windows: int) -> tuple[Segments, Counted, Report]:
-        """Acts for some windows with these weights and goals."""
+    def collect(
+        self, weights: Published, goals: Published, others: NDArray[Any] | None, randomly: bool, windows: int
+    ) -> tuple[Segments, Counted, Report]:
+        """Acts for some windows with these weights and goals, and what the others share."""
         if weights.version != self._weights_version:
             weights_from_arrays(self.actor.network, weights.fetch())
             self._weights_version = weights.version
         if goals.version != self._goals_version:
             self.goals, self._goals_version = goals.fetch(), goals.version
+        if others is not None:
+            self.actor.take(others)
         made = [self.actor.collect(self.goals, act_randomly=randomly) for _ in range(windows)]
         segments = Segments.join([experience.segments for experience in made])
         counted = Counted.join([Counted.of(experience, self.trace_length) for experience in made])
         report = Report(
             steps=segments.size * self.trace_length,
             weights_version=self._weights_version,
-            arms=self.actor.bandit.arm_sums() if isinstance(self.actor, Agent57Actor) else None,
+            shared=self.actor.shared(),
             episode_return=np.concatenate([experience.episode_return for experience in made]),
             goal=counted.goal,
             success=counted.success,
-            length=np.concatenate([experience.pursuits.length for experience in made]),
+            length=counted.length,
             events=tuple(self._events),
         )
         self._events.clear()
@@ -122,54 +124,55 @@ class Window:
     report: Report
 
 
-class Acting:
-    """The workers' desk."""
+class WorkerClient:
+    """What the session knows of the workers, and asks of them."""
 
-    def __init__(self, office: Office, words: Line | None):
-        self.office, s = office, office.config.ray
-        self.envs_per_worker = s.envs_per_worker or -(-office.config.actor.num_envs // s.workers)
-        self.steps_per_call = self.envs_per_worker * office.config.replay.trace_length * s.windows_per_call
+    def __init__(self, context: RunContext, words: VocabularyHandle | None):
+        self.context, s = context, context.config.ray
+        self.envs_per_worker = s.envs_per_worker or -(-context.config.actor.num_envs // s.workers)
+        self.steps_per_call = self.envs_per_worker * context.config.replay.trace_length * s.windows_per_call
         self.arrived: list[tuple[int, Window]] = []  # (worker, what it made), in the order in which they came
-        self._arms: dict[int, NDArray[np.float64]] = {}  # each worker's, as last reported
+        self.agent = registry.agent(context.config.agent)
+        self._shared: dict[int, NDArray[Any]] = {}  # each worker's, as last reported
         self._under_way = 0  # calls
         self._missing = 0  # steps lost since the last death
         self._held: tuple[str, float] | None = None
         self.words = words
-        self.members = [
-            office.crew.add(f"worker {i}", partial(self.start, i), partial(self._died, i), partial(self._gone, i))
+        self.processes = [
+            context.supervisor.add(f"worker {i}", partial(self.start, i), partial(self._died, i), partial(self._gone, i))
             for i in range(s.workers)]
 
     def start(self, index: int, life: int) -> Any:
         """A worker's process."""
-        config = self.office.config
+        config = self.context.config
         return start_role(Worker, config, index, self.envs_per_worker, life, self.words, cpus=config.ray.worker_cpus)
 
     def ask_all(self, weights: Published, goals: Published) -> None:
         """As many calls as each worker may have waiting; one each in turn, so that none is left out near the end."""
         self._release()
-        ahead = self.office.config.ray.calls_ahead
+        ahead = self.context.config.ray.calls_ahead
         for _ in range(ahead):
-            for index, member in enumerate(self.members):
-                if member.is_ready and self.office.crew.waiting(member, "collect") < ahead and not self._is_enough:
+            for index, process in enumerate(self.processes):
+                if process.is_ready and self.context.supervisor.waiting(process, "collect") < ahead and not self._is_enough:
                     self.ask(index, weights, goals)
 
     @property
     def _is_enough(self) -> bool:
-        return self.office.pacing.steps + self._under_way * self.steps_per_call >= self.office.config.steps
+        return self.context.pacing.steps + self._under_way * self.steps_per_call >= self.context.config.steps
 
     def ask(self, index: int, weights: Published, goals: Published) -> None:
         """One call of one worker."""
-        office, member = self.office, self.members[index]
-        if member.is_gone:
+        context, process = self.context, self.processes[index]
+        if process.is_gone:
             return
-        randomly = office.pacing.updates == 0
-        segments, counted, report = member.handle.collect.options(num_returns=3).remote(
-            weights, goals, randomly, office.config.ray.windows_per_call)
+        randomly = context.pacing.updates == 0
+        segments, counted, report = process.handle.collect.options(num_returns=3).remote(
+            weights, goals, self._known_to(index), randomly, context.config.ray.windows_per_call)
 
         def done(made: Report) -> None:
             self._under_way -= 1
-            if made.arms is not None:
-                self._arms[index] = made.arms
+            if made.shared is not None:
+                self._shared[index] = made.shared
             self.arrived.append((index, Window(segments, counted, made)))
 
         def lost() -> None:
@@ -177,16 +180,19 @@ class Acting:
             self._missing += self.steps_per_call
 
         self._under_way += 1
-        office.crew.call(member, "collect", report, done, lost)
+        context.supervisor.call(process, "collect", report, done, lost)
 
-    @property
-    def task_policy(self) -> int | None:
-        """Agent57: the policy with the best mean over all workers; None until each of them has reported, and one an episode."""
-        present = [i for i, member in enumerate(self.members) if not member.is_gone]
-        if not all(i in self._arms for i in present):
-            return None
-        count, total = np.sum([self._arms[i] for i in present], axis=0)
-        return best_arm(count, total) if count.any() else None
+    def _known_to(self, index: int) -> NDArray[Any] | None:
+        """The sum of what the workers beside this one share."""
+        others = [shared for i, shared in self._shared.items() if i != index]
+        return np.sum(others, axis=0) if others else None
+
+    def buffers(self) -> dict[str, NDArray[Any]]:
+        """Of the network that is played with, from what all workers share; none until each of them has reported."""
+        present = [i for i, process in enumerate(self.processes) if not process.is_gone]
+        if not all(i in self._shared for i in present):
+            return {}
+        return self.agent.buffers(np.sum([self._shared[i] for i in present], axis=0))
 
     def hold(self, reason: str) -> None:
         """No calls now, because something is behind; the time is told as time/held_by_…."""
@@ -196,45 +202,45 @@ class Acting:
     def _release(self) -> None:
         if self._held is not None:
             reason, since = self._held
-            self.office.log.spent(f"held_by_{reason}", time.perf_counter() - since)
+            self.context.log.spent(f"held_by_{reason}", time.perf_counter() - since)
             self._held = None
 
     def _died(self, index: int, why: str) -> None:
         lost, self._missing = self._missing, 0
-        self.office.lost["steps"] += lost
-        self.office.event(f"worker {index} died ({why}): up to {lost:,} steps under way lost; it starts again, with its "
+        self.context.lost["steps"] += lost
+        self.context.event(f"worker {index} died ({why}): up to {lost:,} steps under way lost; it starts again, with its "
                           f"{self.envs_per_worker} episodes afresh")
 
     def _gone(self, index: int, why: str) -> None:
-        left = sum(not member.is_gone for member in self.members)
+        left = sum(not process.is_gone for process in self.processes)
         if not left:
             raise ValueError(f"no worker is left: {why}; the run can be resumed")
-        self.office.event(f"worker {index} is given up ({why}); the run goes on with {left}")
+        self.context.event(f"worker {index} is given up ({why}); the run goes on with {left}")
 
     def write_losses(self) -> None:
         """Tells of steps that were lost though no worker died: the weights they were to be acted with were gone."""
         if self._missing:
-            self.office.event(f"{self._missing:,} steps were lost with the weights they needed")
-            self.office.lost["steps"] += self._missing
+            self.context.event(f"{self._missing:,} steps were lost with the weights they needed")
+            self.context.lost["steps"] += self._missing
             self._missing = 0
 
     def load(self, states: Sequence[Mapping[str, Any]]) -> None:
         """Goes on from states, one a worker; with another number of workers or environments the episodes begin afresh."""
-        fits = len(states) == len(self.members)
-        self._arms.clear()
+        fits = len(states) == len(self.processes)
+        self._shared.clear()
         whole = [0]
-        for index, member in enumerate(self.members):
+        for index, process in enumerate(self.processes):
             state = states[index] if fits else None
             is_whole = state is not None and (state["env"] is None or len(state["goal"]) == self.envs_per_worker)
 
             def done(restored: bool) -> None:
                 whole[0] += restored
 
-            known = {} if is_whole else share_of_knowledge(states, index, self.envs_per_worker)
-            answer = member.handle.load.remote(state) if is_whole else member.handle.begin_afresh.remote(known)
-            self.office.crew.call(member, "load", answer, done)
-        self.office.crew.settle()
-        if whole[0] < len(self.members):
-            afresh = len(self.members) - whole[0]
-            self.office.event(f"the environments of {afresh} of {len(self.members)} workers could not be restored: "
+            known = {} if is_whole else share_of_knowledge(self.agent, states, index, self.envs_per_worker)
+            answer = process.handle.load.remote(state) if is_whole else process.handle.begin_afresh.remote(known)
+            self.context.supervisor.call(process, "load", answer, done)
+        self.context.supervisor.settle()
+        if whole[0] < len(self.processes):
+            afresh = len(self.processes) - whole[0]
+            self.context.event(f"the environments of {afresh} of {len(self.processes)} workers could not be restored: "
                               "their episodes begin afresh")

@@ -1,8 +1,8 @@
 """The processes of a run: started, asked, and replaced when they die.
 
-Every question to a role is a `Call`; `Crew.take` waits for answers and hands each to whoever asked. A role that dies,
-or does not answer in time, is started again with the next `life`; its desk says what was lost. One that fails again and
-again without answering anything in between, or cannot be started, is given up, which ends the run unless its desk can do
+Every question to a role is a `Call`; `Supervisor.take` waits for answers and hands each to whoever asked. A role that dies,
+or does not answer in time, is started again with the next `life`; its client says what was lost. One that fails again and
+again without answering anything in between, or cannot be started, is given up, which ends the run unless its client can do
 without it.
 """
 
@@ -20,7 +20,7 @@ from ray.exceptions import ObjectLostError, RayError, RayTaskError
 
 from protogoal.agents.parts import EnvSpaces
 from protogoal.config import DeepConfig
-from protogoal.record.store import Store
+from protogoal.record.events import Event, Happened
 from protogoal.run.log import RunLog
 from protogoal.run.ray.pacing import Pacing
 
@@ -54,7 +54,7 @@ def start_role(cls: type, *arguments: Any, cpus: float, gpus: float = 0.0, name:
 
 
 @dataclass
-class Member:
+class Process:
     """A role: how to start it (given its life), the process that plays it, and what to do when that is lost."""
 
     name: str
@@ -73,7 +73,7 @@ class Member:
 class Call:
     """A question under way."""
 
-    member: Member
+    process: Process
     life: int
     what: str
     done: Done
@@ -81,48 +81,50 @@ class Call:
     since: float
 
 
-class Crew:
+class Supervisor:
     """All roles, and all calls under way."""
 
     def __init__(self, answer_seconds: float):
-        self.members: list[Member] = []
+        self.processes: list[Process] = []
         self.answer_seconds = answer_seconds
         self._calls: dict[Any, Call] = {}
         self._waiting: Counter[tuple[str, str]] = Counter()
 
     def add(
         self, name: str, start: Callable[[int], Any], lost: Callable[[str], None], gone: Callable[[str], None] | None = None
-    ) -> Member:
+    ) -> Process:
         """A new role; it is ready when it has said hello. Without `gone` the run cannot do without it."""
-        member = Member(name, start, lost, gone or self._end_run)
-        self.members.append(member)
-        self._start(member)
-        return member
+        process = Process(name, start, lost, gone or self._end_run)
+        self.processes.append(process)
+        self._start(process)
+        return process
 
-    def _start(self, member: Member) -> None:
-        member.handle, member.is_ready = member.start(member.life), False
+    def _start(self, process: Process) -> None:
+        process.handle, process.is_ready = process.start(process.life), False
 
         def ready(whereabouts: dict[str, Any]) -> None:
-            member.is_ready, member.whereabouts = True, whereabouts
+            process.is_ready, process.whereabouts = True, whereabouts
 
-        self.call(member, "hello", member.handle.hello.remote(), ready)
+        self.call(process, "hello", process.handle.hello.remote(), ready)
 
     def _end_run(self, why: str) -> None:
         raise ValueError(f"{why}; the run can be resumed")
 
-    def call(self, member: Member, what: str, answer: Any, done: Done, lost: Callable[[], None] = lambda: None) -> None:
+    def call(
+        self, process: Process, what: str, answer: Any, done: Done = lambda _: None, lost: Callable[[], None] = lambda: None
+    ) -> None:
         """Waits for `answer`, a reference: then `done` gets it; `lost` is called instead when it will never come."""
-        self._calls[answer] = Call(member, member.life, what, done, lost, time.monotonic())
-        self._waiting[member.name, what] += 1
+        self._calls[answer] = Call(process, process.life, what, done, lost, time.monotonic())
+        self._waiting[process.name, what] += 1
 
-    def waiting(self, member: Member, what: str) -> int:
+    def waiting(self, process: Process, what: str) -> int:
         """Calls of one kind that a role has not answered yet."""
-        return self._waiting[member.name, what]
+        return self._waiting[process.name, what]
 
     def _pop(self, answer: Any) -> Call | None:
         call = self._calls.pop(answer, None)
         if call is not None:
-            self._waiting[call.member.name, call.what] -= 1
+            self._waiting[call.process.name, call.what] -= 1
         return call
 
     def take(self, timeout: float) -> None:
@@ -147,47 +149,47 @@ class Crew:
                 call.lost()
                 return
             if isinstance(error.cause, ValueError):
-                raise ValueError(f"{call.member.name}: {error.cause}") from None
+                raise ValueError(f"{call.process.name}: {error.cause}") from None
             raise
         except RayError as error:
             call.lost()
-            if call.life == call.member.life and not isinstance(error, ObjectLostError):
-                self._replace(call.member, _words(error))
+            if call.life == call.process.life and not isinstance(error, ObjectLostError):
+                self._replace(call.process, _words(error))
             return
         if call.what not in BEGINNINGS:
-            call.member.failures = 0
+            call.process.failures = 0
         call.done(value)
 
     def _give_up_the_silent(self) -> None:
         now = time.monotonic()
         for call in list(self._calls.values()):
             patience = PATIENCE.get(call.what, 1) * self.answer_seconds
-            if now - call.since > patience and call.life == call.member.life and not call.member.is_gone:
-                ray.kill(call.member.handle)
+            if now - call.since > patience and call.life == call.process.life and not call.process.is_gone:
+                ray.kill(call.process.handle)
                 if call.what == "hello":
-                    self._give_up(call.member, f"{call.member.name} did not start within {self.answer_seconds:g} s")
+                    self._give_up(call.process, f"{call.process.name} did not start within {self.answer_seconds:g} s")
                 else:
-                    self._replace(call.member, f"it did not answer for {patience:g} s")
+                    self._replace(call.process, f"it did not answer for {patience:g} s")
 
-    def _replace(self, member: Member, why: str) -> None:
-        member.failures += 1
-        if member.failures >= MOST_FAILURES:
-            self._give_up(member, f"{member.name} failed {member.failures} times in a row: {why}")
+    def _replace(self, process: Process, why: str) -> None:
+        process.failures += 1
+        if process.failures >= MOST_FAILURES:
+            self._give_up(process, f"{process.name} failed {process.failures} times in a row: {why}")
             return
-        self._drop_calls(member)
-        ray.kill(member.handle)  # it may only have been out of reach
-        member.life += 1
-        self._start(member)
-        member.lost(why)
+        self._drop_calls(process)
+        ray.kill(process.handle)  # it may only have been out of reach
+        process.life += 1
+        self._start(process)
+        process.lost(why)
 
-    def _give_up(self, member: Member, why: str) -> None:
-        member.is_gone, member.is_ready = True, False
-        self._drop_calls(member)
-        member.gone(why)
+    def _give_up(self, process: Process, why: str) -> None:
+        process.is_gone, process.is_ready = True, False
+        self._drop_calls(process)
+        process.gone(why)
 
-    def _drop_calls(self, member: Member) -> None:
+    def _drop_calls(self, process: Process) -> None:
         for answer, call in list(self._calls.items()):
-            if call.member is member:
+            if call.process is process:
                 self._pop(answer)
                 call.lost()
 
@@ -199,41 +201,39 @@ class Crew:
     def wait_ready(self) -> None:
         """Waits until all have said hello; a ValueError names those who have not in time."""
         deadline = time.monotonic() + self.answer_seconds
-        while not all(member.is_ready for member in self.members):
+        while not all(process.is_ready for process in self.processes):
             if time.monotonic() > deadline:
-                late = ", ".join(member.name for member in self.members if not member.is_ready)
+                late = ", ".join(process.name for process in self.processes if not process.is_ready)
                 raise ValueError(f"{late} did not start within {self.answer_seconds:g} s (ray.answer_seconds)")
             self.take(timeout=0.5)
 
     def disband(self) -> None:
         """Ends all processes."""
-        for member in self.members:
-            ray.kill(member.handle)
-        self.members.clear()
+        for process in self.processes:
+            ray.kill(process.handle)
+        self.processes.clear()
         self._calls.clear()
         self._waiting.clear()
 
 
-class Office:
-    """What the desks of one session share."""
+class RunContext:
+    """What the clients of one session share."""
 
     def __init__(self, config: DeepConfig, spaces: EnvSpaces):
         self.config, self.spaces = config, spaces
-        self.crew = Crew(config.ray.answer_seconds)
+        self.supervisor = Supervisor(config.ray.answer_seconds)
         self.pacing, self.log = Pacing(config), RunLog()
         self.lost: Counter[str] = Counter()  # steps, transitions, updates
-        self.store: Store | None = None
-        self._events: list[str] = []
+        self.told: list[Event] = []
+        """What is to be recorded, and was not yielded yet."""
+
+    def tell(self, event: Event) -> None:
+        """Something for the run's record."""
+        self.told.append(event)
 
     def event(self, text: str) -> None:
-        """Something for the run's record."""
-        self._events.append(text)
-
-    def write_events(self) -> None:
-        if self.store is not None:
-            for text in self._events:
-                self.store.event(self.pacing.steps, text)
-            self._events.clear()
+        """The same in words."""
+        self.tell(Happened(self.pacing.steps, text))
 
 
 def _words(error: RayError) -> str:

@@ -1,7 +1,7 @@
 """One vocabulary for all who read: a word must have the same bit wherever it is read.
 
 A word that a reader has never seen is agreed upon here before it gets a bit, which happens a few hundred times a run.
-`Vocabulary`, the desk, has a copy, and hears of each new word before any reader does: a bit with two meanings would spoil
+`VocabularyClient` has a copy, and hears of each new word before any reader does: a bit with two meanings would spoil
 all of replay. If the process dies, a new one starts from the copy, under a name by which the readers find it; those that
 ask meanwhile wait.
 """
@@ -20,7 +20,7 @@ import ray
 from ray.exceptions import RayActorError
 
 from protogoal.goals.spaces import BagOfWords, ProtoGoalSpace, Union
-from protogoal.run.ray.crew import WATCH, Office, Role, start_role
+from protogoal.run.ray.supervisor import WATCH, Role, RunContext, start_role
 
 WATCH_SECONDS = 5.0
 """How long a watch lasts in which nothing happens."""
@@ -28,7 +28,7 @@ WATCH_SECONDS = 5.0
 REDIAL_SECONDS = 0.2
 
 
-class Words(Role):
+class VocabularyRole(Role):
     """The vocabularies of a proto-goal space, in the order in which its bags of words stand.
 
     Where it `is_watched`, nothing is answered that the one who watches has not got.
@@ -78,8 +78,8 @@ class Words(Role):
         self._tell()
 
 
-class Line:
-    """How a reader reaches `Words`, whichever process that is now."""
+class VocabularyHandle:
+    """How a reader reaches `VocabularyRole`, whichever process that is now."""
 
     def __init__(self, name: str, handle: Any):
         self.name, self.handle = name, handle
@@ -101,39 +101,39 @@ class Line:
                 self.handle = ray.get_actor(max(lives))
 
 
-class Vocabulary:
-    """The desk of `Words`. `line` is for readers: it always leads to the newest process."""
+class VocabularyClient:
+    """The client of `VocabularyRole`. `line` is for readers: it always leads to the newest process."""
 
-    def __init__(self, office: Office, space: ProtoGoalSpace):
-        self.office = office
+    def __init__(self, context: RunContext, space: ProtoGoalSpace):
+        self.context = context
         self.words = vocabularies(space)
         self._capacities = [bag.size for bag in bags(space)]
         self._name = f"words-{uuid.uuid4().hex}"
         self._version = -1
-        self.member = office.crew.add("vocabulary", self._start, self._died)
-        self.line = Line(self._name, self.member.handle)
+        self.process = context.supervisor.add("vocabulary", self._start, self._died)
+        self.line = VocabularyHandle(self._name, self.process.handle)
         self._watch()
 
     def _start(self, life: int) -> Any:
-        return start_role(Words, self.words, self._capacities, True, cpus=0, name=f"{self._name}-{life:06d}")
+        return start_role(VocabularyRole, self.words, self._capacities, True, cpus=0, name=f"{self._name}-{life:06d}")
 
     def _watch(self) -> None:
-        seconds = min(WATCH_SECONDS, self.office.crew.answer_seconds / 4)
-        self.office.crew.call(self.member, WATCH, self.member.handle.watch.remote(self._version, seconds), self._heard)
+        seconds = min(WATCH_SECONDS, self.context.supervisor.answer_seconds / 4)
+        self.context.supervisor.call(self.process, WATCH, self.process.handle.watch.remote(self._version, seconds), self._heard)
 
     def _heard(self, answer: tuple[int, list[list[str]]]) -> None:
         self._version, self.words = answer
         self._watch()
 
     def _died(self, why: str) -> None:
-        self.office.event(f"vocabulary died ({why}): it starts again with {sum(map(len, self.words)):,} words")
-        self.line.handle, self._version = self.member.handle, -1
+        self.context.event(f"vocabulary died ({why}): it starts again with {sum(map(len, self.words)):,} words")
+        self.line.handle, self._version = self.process.handle, -1
         self._watch()
 
     def load(self, words: Sequence[Sequence[str]]) -> None:
         """Goes on from vocabularies; the readers have to take them over."""
         self.words = [list(some) for some in words]
-        self.office.crew.call(self.member, "load", self.member.handle.load.remote(self.words), lambda _: None)
+        self.context.supervisor.call(self.process, "load", self.process.handle.load.remote(self.words))
 
 
 def bags(space: ProtoGoalSpace) -> list[BagOfWords]:
@@ -154,7 +154,7 @@ def set_words(space: ProtoGoalSpace, words: Sequence[Sequence[str]]) -> None:
         bag.vocabulary = {word: i for i, word in enumerate(some)}
 
 
-def share_words(space: ProtoGoalSpace, line: Line | None) -> None:
+def share_words(space: ProtoGoalSpace, line: VocabularyHandle | None) -> None:
     """Makes a space ask (None: nobody) for the bits of new words, and takes over what is agreed already."""
     if line is None:
         return
@@ -163,7 +163,7 @@ def share_words(space: ProtoGoalSpace, line: Line | None) -> None:
     take_words(space, line)
 
 
-def take_words(space: ProtoGoalSpace, line: Line | None) -> None:
+def take_words(space: ProtoGoalSpace, line: VocabularyHandle | None) -> None:
     """Brings the vocabularies up to date; what a space knew before counts for nothing."""
     if line is not None:
         set_words(space, [line.agree(i, []) for i in range(len(bags(space)))])

@@ -3,32 +3,58 @@
     err(s) = mean (ĝ(s) − g(s))²      α = 1 + (err − mean err) / std err,  clipped to [1, L]
 
 g never learns; ĝ learns on what is replayed, so the error falls with visits. Centring matters: without it α sits at one of
-its ends. The moments follow the error, which falls by orders of magnitude. `curiosity` multiplies the episodic reward by α.
+its ends. The moments follow the error, which falls by orders of magnitude. `rnd` pays α − 1; other novelty may be multiplied by α.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from protogoal.agents.agent57.embedding import Encoder, flat_observation
+from protogoal.deep.device import device_of, place
+from protogoal.deep.network import TORSOS
 from protogoal.deep.segments import Segments
-from protogoal.deep.settings_agent57 import Agent57Settings
-from protogoal.envs.vector import ArraySpec
+from protogoal.deep.settings import NetworkSettings
+from protogoal.envs.vector import ArraySpec, Observation
 
 MOMENTS_HORIZON = 1000
 """Steps of all environments over which mean and deviation of the error are taken."""
 
 
+class CuriositySettings(Protocol):
+    """Of an agent's settings those that shape the networks of its curiosity."""
+
+    @property
+    def distillation_size(self) -> int: ...
+    @property
+    def curiosity_hidden(self) -> int: ...
+    @property
+    def curiosity_channels(self) -> tuple[int, ...]: ...
+
+
+class Encoder(nn.Module):
+    """An observation, name → [M, …], as a vector [M, size]: the torsos of the value network, smaller, and a linear layer."""
+
+    def __init__(self, observation_spec: dict[str, ArraySpec], size: int, settings: CuriositySettings):
+        super().__init__()
+        shape = NetworkSettings(hidden=settings.curiosity_hidden, channels=settings.curiosity_channels)
+        self.torsos = nn.ModuleDict({name: TORSOS[spec.kind](spec, shape) for name, spec in observation_spec.items()})
+        self.out = nn.Linear(settings.curiosity_hidden * len(observation_spec), size)
+
+    def forward(self, observation: dict[str, Tensor]) -> Tensor:
+        encoded: Tensor = self.out(torch.cat([torso(observation[name]) for name, torso in self.torsos.items()], -1))
+        return encoded
+
+
 class RandomDistillation(nn.Module):
     """g, fixed, and ĝ, which learns to copy it."""
 
-    def __init__(self, observation_spec: dict[str, ArraySpec], settings: Agent57Settings):
+    def __init__(self, observation_spec: dict[str, ArraySpec], settings: CuriositySettings):
         super().__init__()
         size = settings.distillation_size
         self.fixed = Encoder(observation_spec, size, settings)
@@ -44,7 +70,7 @@ class RandomDistillation(nn.Module):
 
     def loss(self, batch: Segments) -> Tensor:
         """Mean error over the states of a batch that transitions led to."""
-        return self.error(flat_observation({name: a[1:] for name, a in batch.observation.items()})).mean()
+        return self.error(flat_observation({name: a[1:] for name, a in batch.observation.items()}, device_of(self))).mean()
 
 
 class RunningMoments:
@@ -79,3 +105,8 @@ class RunningMoments:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.batches, self.mean, self.square = int(state["batches"]), float(state["mean"]), float(state["square"])
+
+
+def flat_observation(observation: Observation, device: torch.device) -> dict[str, Tensor]:
+    """A batch of observations, name → [T, N, …], as tensors [T·N, …]."""
+    return {name: place(array, device).flatten(0, 1) for name, array in observation.items()}

@@ -1,0 +1,201 @@
+"""protogoal from Python: train an agent, load one, ask it what to do, which goals it has, how good it is.
+
+    agent = protogoal.train(make_env, proto_goals, steps=60_000)
+    action = agent.predict(observation, goal="before locked door")
+
+The command line calls the same functions. `agents` and `run` do the work.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protogoal.config import config_class
+from protogoal.domains.own import OWN_TASK, OwnSettings
+from protogoal.envs.own import reference
+from protogoal.presets import PRESETS, announced_presets
+from protogoal.record.events import Recorder
+from protogoal.record.interval import wilson_interval
+from protogoal.record.reader import StoreReader
+from protogoal.run import checkpoint
+from protogoal.run.directory import RunDirectory
+from protogoal.run.playing import load_session
+from protogoal.run.training import Player, make_player
+from protogoal.run.training import train as train_run
+from protogoal.run.trust import Trust, check
+from protogoal.settings import from_dict, to_dict, with_fields
+
+Table = Any
+"""A pandas DataFrame where pandas is installed, else a dict of columns, each an array."""
+
+FORMAT = 1  # of a saved agent
+
+
+def train(
+    env: str | Callable[..., Any],
+    proto_goals: str | Callable[..., Any] | None = None,
+    steps: int | None = None,
+    *,
+    agent: str = "protogoal",
+    run: str | Path | None = None,
+    seed: int = 0,
+    engine: str = "local",
+    record: Sequence[str | Recorder] = ("progress",),
+    **fields: Any,
+) -> Agent:
+    """Trains an agent to the end (or to Ctrl-C), and returns it.
+
+    env          a function that makes an environment, "module:function", the id of a registered Gymnasium environment; or the
+                 name of a task that comes with protogoal ("baba-umaze-small"), which has proto-goals of its own
+    proto_goals  a function from an environment to its proto-goal space, or "module:function"
+    run          a directory for checkpoints, metrics and goals, which `load`, `read_run` and the command line read; without
+                 one nothing is kept but the agent
+    record       recorders beside it: "progress", "csv", "tensorboard", "wandb", or any `Recorder`
+    fields       any field of the configuration, with __ for a dot: actor__num_envs=16
+    """
+    is_task = isinstance(env, str) and ":" not in env and proto_goals is None
+    config = _task(str(env)) if is_task else _own(env, proto_goals, must_last=run is not None or engine != "local")
+    given = {"seed": seed} | ({} if steps is None else {"steps": steps})
+    config = with_fields(config.with_agent(agent), given | {name.replace("__", "."): value for name, value in fields.items()})
+    name = f"{env}-{agent}" if is_task else "own"
+    if run is not None:
+        train_run(Path(run), name, config, engine, record=record)
+        return load(run, Trust(repeated=config.env.code()))
+    with tempfile.TemporaryDirectory() as folder:
+        train_run(Path(folder) / name, name, config, engine, record=record)
+        return load(Path(folder) / name, Trust(repeated=config.env.code()))
+
+
+def _task(name: str) -> Any:
+    """The configuration of a task, by its name or by that of one of its presets."""
+    known = PRESETS | announced_presets()
+    found = [config for preset, config in known.items() if preset in (name, f"{name}-{config.agent}")]
+    if not found:
+        tasks = sorted({preset.removesuffix(f"-{config.agent}") for preset, config in known.items()})
+        raise ValueError(f"unknown task {name!r}; allowed are {', '.join(tasks)}, or a function and its proto-goals")
+    return found[0]
+
+
+def _own(env: str | Callable[..., Any], proto_goals: str | Callable[..., Any] | None, must_last: bool) -> Any:
+    if proto_goals is None:
+        raise ValueError("an environment of your own needs proto_goals, a function from the environment to its proto-goal space")
+    factory, space = (part if isinstance(part, str) else reference(part, must_last) for part in (env, proto_goals))
+    return with_fields(OWN_TASK, {"env": OwnSettings(factory, space)})
+
+
+def load(path: str | Path, trust: bool | Trust = False) -> Agent:
+    """The agent of a run directory as its last checkpoint has it, or one that `Agent.save` wrote.
+
+    Either may name code, the functions that make the environment: it is imported only where you `trust` its source.
+    """
+    path, granted = Path(path), Trust(everything=trust) if isinstance(trust, bool) else trust
+    if path.is_dir():
+        return Agent(load_session(path, granted))
+    if not path.is_file():
+        raise ValueError(f"{path} is not a run: neither its directory nor a saved agent")
+    about, state = checkpoint.read_file(path)
+    if about.get("format") != FORMAT:
+        raise ValueError(f"{path} is no agent that this version can read")
+    config = from_dict(config_class(about["class"]), about["config"])
+    check(path, config, "local", granted)
+    session = make_player(config)
+    session.load_player(state)
+    return Agent(session)
+
+
+class Agent:
+    """A trained agent. It keeps the recurrent state of the episodes that `predict` is asked about; `reset` begins new ones."""
+
+    def __init__(self, session: Player):
+        self._session = session
+        self.config = session.config
+        self._states: Any = None
+
+    @property
+    def steps(self) -> int:
+        """Steps that it was trained for."""
+        return self._session.step
+
+    def reset(self) -> None:
+        """The next observation given to `predict` is the first of an episode."""
+        self._states = None
+
+    def predict(
+        self, observation: Any, goal: int | str | None = None, reward: Any = 0.0, first: Any = None
+    ) -> int | NDArray[np.int64]:
+        """The best action for the task, or for a goal by name or id: of an observation as the environment gives it, or a batch.
+
+        Asked again, it takes the observation as the next of the same episode; `first` says where one begins (a bool, or one
+        for each of a batch), `reward` what the step before was paid. A batch has an axis more in front of every array.
+        """
+        action, self._states = self._session.predict(observation, self.goal_id(goal), self._states, reward, first)
+        return action
+
+    def goal_id(self, goal: int | str | None) -> int | None:
+        """The id of a goal; a ValueError names the nearest where there is none of that name."""
+        if not isinstance(goal, str):
+            return goal
+        names = self.goals(as_table=False)
+        if goal not in names["name"]:
+            import difflib
+
+            close = difflib.get_close_matches(goal, list(names["name"]), 1, 0.5)
+            raise ValueError(f"no goal is named {goal!r}" + (f"; did you mean {close[0]!r}?" if close else "; see agent.goals()"))
+        return int(names["id"][list(names["name"]).index(goal)])
+
+    def goals(self, as_table: bool = True) -> Table:
+        """Every goal ever observed: id, name, kind, count, success, verdict, whether it is offered and mastered."""
+        columns = self._session.goal_columns()
+        return table(columns) if as_table else columns
+
+    def evaluate(self, episodes: int = 100, seed: int = 1, goal: int | str | None = None) -> dict[str, float]:
+        """Fresh episodes for the task, or as pursuits of a goal: success with a 95 % Wilson interval, and the mean return."""
+        result = self._session.evaluate(episodes, seed, self.goal_id(goal))
+        low, high = wilson_interval(result.successes, episodes)
+        return {"success": result.successes / episodes, "low": low, "high": high, "mean_return": result.mean_return,
+                "episodes": episodes, "steps": self.steps}
+
+    def save(self, path: str | Path) -> None:
+        """One small file with weights, configuration and goals; `load` needs nothing else, and it cannot execute code."""
+        about = {"format": FORMAT, "class": type(self.config).__name__, "config": to_dict(self.config)}
+        checkpoint.write_file(Path(path), about, self._session.player_state())
+
+
+class Run:
+    """What a run recorded, as tables."""
+
+    def __init__(self, path: str | Path):
+        self.directory = RunDirectory.open(Path(path))
+        self.config = self.directory.config
+        with StoreReader(self.directory.path) as store:
+            self.metrics = _rows(store, "SELECT name, step, seconds, value FROM metrics ORDER BY name, step")
+            self.evaluations = _rows(store, "SELECT * FROM evaluations ORDER BY step")
+            self.goals = _rows(store, "SELECT * FROM goals ORDER BY id")
+            self.events = _rows(store, "SELECT step, seconds, text FROM events ORDER BY step")
+
+
+def read_run(path: str | Path) -> Run:
+    """Metrics, evaluations, goals and events of a run directory; also while it trains."""
+    return Run(path)
+
+
+def _rows(store: StoreReader, sql: str) -> Table:
+    records = store.records(sql)
+    names = list(records[0]) if records else []
+    return table({name: np.array([record[name] for record in records]) for name in names})
+
+
+def table(columns: Mapping[str, Any]) -> Table:
+    """Columns as a DataFrame where pandas is installed, else as they are."""
+    try:
+        import pandas  # type: ignore[import-untyped, unused-ignore]
+    except ImportError:
+        return dict(columns)
+    return pandas.DataFrame(dict(columns))
+

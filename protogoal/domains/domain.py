@@ -1,0 +1,102 @@
+"""What a domain must say of itself; `registry.DOMAINS` names them, and nothing else knows which there are."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protogoal import registry
+from protogoal.envs.vector import BatchEnv
+from protogoal.envs.views import innermost
+from protogoal.goals.spaces import ProtoGoalSpace
+from protogoal.settings import DomainSettings
+
+EXTRAS = {"torch": "deep", "minihack": "minihack", "ray": "ray"}
+"""Module → the extra that installs it."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of `protogoal envs`."""
+
+    name: str  # presets begin with it
+    env: str  # Gymnasium id and arguments
+    actions: int
+    proto_goals: str
+    size: int  # B
+    needs: str = ""  # the extras to install
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """How many environments, and what for; see `make_batch_env`."""
+
+    num_envs: int
+    space: ProtoGoalSpace | None = None
+    on_event: Callable[[str], None] | None = None
+    render_mode: str | None = None
+
+
+class Domain:
+    """A kind of environment. A domain overrides what it does otherwise."""
+
+    settings: type[DomainSettings]
+    needs: tuple[str, ...] = ()
+    """Modules without which it cannot be made."""
+
+    def make(self, settings: Any, wanted: Wanted) -> tuple[BatchEnv, ProtoGoalSpace]:
+        """See `make_batch_env`."""
+        raise ValueError(f"the domain {settings.kind} has no environments for the deep agents")
+
+    def presets(self) -> Mapping[str, Any]:
+        """Its tasks by name, each a configuration for two cores; `presets` makes one of each for every agent."""
+        return {}
+
+    def at_paper_scale(self, settings: Any) -> Any:
+        """The same environment as in the paper."""
+        return settings
+
+    def rows(self) -> list[Row]:
+        """What `protogoal envs` says of it."""
+        return []
+
+    def picture(self, env: Any, at_start: bool) -> Any:
+        """See `picture`; `env` is without the views around it."""
+        return env.picture(0) if hasattr(env, "picture") else None
+
+
+def make_batch_env(
+    settings: DomainSettings,
+    num_envs: int,
+    space: ProtoGoalSpace | None = None,
+    on_event: Callable[[str], None] | None = None,
+    render_mode: str | None = None,
+) -> tuple[BatchEnv, ProtoGoalSpace]:
+    """N environments and their proto-goal space. `space`: one to share (a vocabulary, with the environments that act).
+
+    With `render_mode`, environments are made that `picture` can draw.
+    """
+    wanted = Wanted(num_envs, space, on_event, render_mode)
+    made: tuple[BatchEnv, ProtoGoalSpace] = registry.domain(settings.kind).make(settings, wanted)
+    return made
+
+
+def picture(settings: DomainSettings, env: BatchEnv, at_start: bool = False) -> NDArray[np.uint8]:
+    """The state that the first environment's last transition led to (`at_start`: that it begins in), [height, width, 3]."""
+    inner = innermost(env)
+    drawn = registry.domain(settings.kind).picture(inner, at_start)
+    if drawn is None:
+        raise ValueError(f"{type(inner).__name__} draws no pictures")
+    return np.asarray(drawn, np.uint8)
+
+
+def check_installed(what: str, modules: tuple[str, ...]) -> None:
+    """A ValueError with what to install, where a module is missing."""
+    for module in modules:
+        if importlib.util.find_spec(module) is None:
+            raise ValueError(f"{what} needs {module}: pip install 'protogoal[{EXTRAS[module]}]'")

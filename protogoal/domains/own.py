@@ -1,0 +1,86 @@
+"""An environment of your own: named on the command line, or announced by an installed package (`envs.own`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from protogoal.config import DeepConfig
+from protogoal.deep.settings import ActorSettings, EvaluationSettings, ReplaySettings
+from protogoal.domains.domain import Domain, Row, Wanted
+from protogoal.domains.two_cores import LEARNER, TWO_CORES
+from protogoal.envs.own import HERE, EnvReference, announced_domains, make_space, own_batch
+from protogoal.envs.vector import BatchEnv
+from protogoal.envs.views import ActiveView
+from protogoal.goals.spaces import ProtoGoalSpace
+from protogoal.settings import DomainSettings, ranged, with_fields
+
+
+@dataclass(frozen=True)
+class OwnSettings(DomainSettings):
+    """An environment of your own."""
+
+    kind: str = field(default="own", init=False)
+    factory: str = ""
+    """module:function that makes one environment, or the id of a registered Gymnasium environment."""
+    space: str = ""
+    """module:function that takes an environment and gives its proto-goal space."""
+    max_active: int = ranged(0, 0)
+    """Most bits that are on at once; 0 allows 64."""
+    workers: int = ranged(0, 0)
+    """Processes that step the environments; 0 steps them in the main process."""
+    observation: Literal["own", "bits"] = "own"
+    """What the network reads: what the environment observes, or which proto-goals are on (fast, where they tell the state)."""
+
+    def code(self) -> dict[str, str]:
+        names = {"--env": self.factory, "--space": self.space}
+        return {option: name for option, name in names.items() if not name.startswith(f"{HERE}:")}
+
+
+OWN_TASK = replace(
+    TWO_CORES,
+    env=OwnSettings(),
+    actor=ActorSettings(num_envs=32, epsilon_exponent=1.0),
+    replay=ReplaySettings(capacity=300_000, novelty_share=0.5, novelty_exponent=1.0),
+    learner=replace(LEARNER, learning_rate=5e-4, replay_ratio=8.0),  # steps cost more than in Baba, so more is learned of each
+    evaluation=EvaluationSettings(every=50_000, episodes=32, epsilon=0.01),
+    steps=1_000_000,
+)
+
+
+def own_environment(factory: str, space: str) -> DeepConfig:
+    """The configuration of `protogoal train --env module:factory --space module:function`."""
+    for option, name in (("--env", factory), ("--space", space)):
+        if not name:
+            raise ValueError(f"an environment of your own needs {option} module:function")
+    return replace(OWN_TASK, env=OwnSettings(factory, space))
+
+
+class Own(Domain):
+    settings = OwnSettings
+
+    def make(self, settings: OwnSettings, wanted: Wanted) -> tuple[BatchEnv, ProtoGoalSpace]:
+        workers = 0 if wanted.render_mode else settings.workers
+        most = settings.max_active or None
+        own = own_batch(settings.factory, settings.space, wanted.num_envs, workers, most, wanted.space, wanted.on_event,
+                        wanted.render_mode)
+        return (ActiveView(own) if settings.observation == "bits" else own), own.space
+
+    def announced(self) -> Mapping[str, Any]:
+        """The tasks that installed packages announce, as `presets` has those that come with protogoal."""
+        return {name: with_fields(own_environment(domain.env, domain.space), domain.fields, f"domain {name}: ")
+                for name, domain in announced_domains().items()}
+
+    def rows(self) -> list[Row]:
+        """Each is made once, to count its actions and proto-goals."""
+        rows = []
+        for name, domain in announced_domains().items():
+            env = EnvReference(domain.env)()
+            actions = int(env.action_space.n)  # type: ignore[attr-defined]
+            rows.append(Row(name, domain.env, actions, domain.proto_goals, make_space(domain.space, env).size, "deep"))
+            env.close()
+        return rows
+
+
+OWN = Own()

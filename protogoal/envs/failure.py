@@ -1,0 +1,40 @@
+"""What people are told when their own environment fails: one line of ours, and under it their traceback with file and line.
+
+The message holds both, so that it survives a worker's pipe and Ray; `first_line` is what goes into a run's events.
+"""
+
+from __future__ import annotations
+
+import traceback
+import warnings
+from pathlib import Path
+from typing import Any
+
+OURS = str(Path(__file__).parents[1])
+
+
+class EnvironmentFailure(ValueError):
+    """Raised for errors in a user's code, and for what it gives against its own word."""
+
+
+def failure(error: BaseException, who: str) -> EnvironmentFailure:
+    """`who` (an environment, with its seed and step) raised an error; its traceback begins where our own code ends."""
+    if isinstance(error, EnvironmentFailure):
+        return error
+    frames = traceback.extract_tb(error.__traceback__)
+    theirs = next((i for i, frame in enumerate(frames) if not frame.filename.startswith(OURS)), len(frames))
+    words = "".join(traceback.format_exception_only(error)).strip().replace("\n", " ")
+    lines = "".join(traceback.format_list(frames[theirs:])).rstrip()
+    return EnvironmentFailure(f"{who} raised {words}" + (f"\n{lines}" if lines else ""))
+
+
+def close(env: Any) -> None:
+    """Closes an environment; an error in that loses nothing, and others are to be closed too."""
+    try:
+        env.close()
+    except Exception as error:
+        warnings.warn(f"an environment raised {type(error).__name__} when it was closed: {error}", stacklevel=2)
+
+
+def first_line(words: str) -> str:
+    return words.partition("\n")[0]

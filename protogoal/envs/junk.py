@@ -1,0 +1,108 @@
+"""Proto-goals that no action controls, beside any environment: what pruning is for, and how it is tested.
+
+    noise    screens that show another picture at every step, each of its own large number of pictures (eight tenths of the bits)
+    clock    two clocks that count steps, whatever happens, over many episodes (a tenth)
+    static   a few bits that are always on, and many that never are (a tenth)
+
+They are not part of the observation. `JunkBatch` wraps a `BatchEnv`; `env.junk` of Baba's settings asks for it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from protogoal.envs.vector import BatchEnv, BatchStep, Observation
+from protogoal.goals.spaces import ProtoGoalSpace, Union
+
+SCREENS, CLOCKS, ALWAYS_ON = 8, 2, 8
+
+
+class JunkSpace(ProtoGoalSpace):
+    """`size` bits; the batch itself says which are on."""
+
+    def __init__(self, size: int):
+        super().__init__(size)
+        self.pictures = max(1, size * 8 // 10 // SCREENS)
+        self.ticks = max(1, size // 10 // CLOCKS)
+        self.first_clock = SCREENS * self.pictures
+        self.first_static = self.first_clock + CLOCKS * self.ticks
+        if self.first_static + 1 > size:
+            raise ValueError(f"junk must be at least {SCREENS + CLOCKS + 1} bits, got {size}")
+
+    def _bits(self, s: Any, a: Any, s_next: Any) -> Any:
+        raise ValueError("junk is made by JunkBatch, not from observations")
+
+    def kind(self, i: int) -> str:
+        if i < self.first_clock:
+            return f"screen {i // self.pictures}"
+        return f"clock {(i - self.first_clock) // self.ticks}" if i < self.first_static else "static"
+
+    def name(self, i: int) -> str:
+        if i < self.first_clock:
+            return f"{self.kind(i)} shows {i % self.pictures}"
+        if i < self.first_static:
+            return f"{self.kind(i)} at {(i - self.first_clock) % self.ticks}"
+        return f"static {i - self.first_static}"
+
+
+class JunkBatch:
+    """A batch of environments with junk after its own bits; everything else is the inner batch's."""
+
+    def __init__(self, env: BatchEnv, junk: JunkSpace, seed: int = 0):
+        self.env, self.junk = env, junk
+        self.num_envs, self.num_actions, self.observation_spec = env.num_envs, env.num_actions, env.observation_spec
+        self.num_bits = env.num_bits + junk.size
+        self._static = junk.first_static + np.arange(min(ALWAYS_ON, junk.size - junk.first_static))
+        self.max_active = env.max_active + SCREENS + CLOCKS + len(self._static)
+        self._rng = np.random.default_rng(seed)
+        self._time = np.zeros(env.num_envs, np.int64)
+
+    def reset(self, seed: int | None = None) -> tuple[Observation, np.ndarray]:
+        if seed is not None:
+            self._rng = np.random.default_rng([seed, 1])
+        self._time = self._rng.integers(10**6, size=self.num_envs)
+        observation, active = self.env.reset(seed)
+        return observation, self._beside(active, self._draw())
+
+    def step(self, actions: np.ndarray) -> BatchStep:
+        self._time += 1
+        step, junk = self.env.step(actions), self._draw()
+        return step._replace(active=self._beside(step.active, junk), final_active=self._beside(step.final_active, junk))
+
+    def _draw(self) -> np.ndarray:
+        """Ids of the junk that is on, [N, …]."""
+        j, n = self.junk, self.num_envs
+        screens = self._rng.integers(j.pictures, size=(n, SCREENS)) + j.pictures * np.arange(SCREENS)
+        self._clocks = (self._time[:, None] // np.array([1, 7])) % j.ticks + j.first_clock + j.ticks * np.arange(CLOCKS)
+        return np.concatenate([screens, self._clocks, np.tile(self._static, (n, 1))], 1)
+
+    def _beside(self, active: np.ndarray, junk: np.ndarray) -> np.ndarray:
+        return np.concatenate([active.astype(np.int32), (junk + self.env.num_bits).astype(np.int32)], 1)
+
+    def get_state(self) -> dict[str, Any] | None:
+        inner = self.env.get_state()
+        return None if inner is None else {"env": inner, "rng": self._rng.bit_generator.state, "time": self._time.copy()}
+
+    def set_state(self, state: dict[str, Any]) -> tuple[Observation, np.ndarray]:
+        observation, active = self.env.set_state(state["env"])
+        self._time = np.array(state["time"])
+        before = dict(state["rng"])
+        self._rng.bit_generator.state = before
+        return observation, self._beside(active, self._draw_again(before))
+
+    def _draw_again(self, before: dict[str, Any]) -> np.ndarray:
+        """What is on after loading: a new draw, with the generator left as it was."""
+        junk = self._draw()
+        self._rng.bit_generator.state = before
+        return junk
+
+    def close(self) -> None:
+        self.env.close()
+
+
+def with_junk(env: BatchEnv, space: ProtoGoalSpace, size: int) -> tuple[BatchEnv, ProtoGoalSpace]:
+    """The environments and their space with `size` bits of junk behind."""
+    junk = JunkSpace(size)
+    return JunkBatch(env, junk), Union([space, junk])

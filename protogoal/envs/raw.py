@@ -1,0 +1,82 @@
+"""Observations as an environment gives them, read as a batch of environments would; what cannot be one is refused.
+
+An observation is a single one, or a batch with one axis more in front of every array. `run.player` asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from protogoal.envs.vector import PAD, ArraySpec, BatchEnv, Observation
+from protogoal.envs.views import innermost
+
+
+def read_raw(env: BatchEnv, raw: Any) -> tuple[Observation, bool]:
+    """Name → [n, …] as the network reads it; and whether it was a single observation."""
+    inner: Any = innermost(env)
+    if hasattr(inner, "read_raw"):  # any Gymnasium environment
+        observation, active, is_single = inner.read_raw(raw)
+    else:
+        observation, is_single = _as_declared(inner, raw)
+        active = _on_planes(observation, inner.max_active)
+    if env is inner:
+        return observation, is_single
+    if not hasattr(env, "read"):
+        raise ValueError(f"{type(env).__name__} changes what is observed with every step; single observations cannot be read so")
+    return env.read(observation, active), is_single
+
+
+def _as_declared(env: Any, raw: Any) -> tuple[Observation, bool]:
+    """Observations of a batch that has no single environments: what it declares, and nothing else."""
+    spec: dict[str, ArraySpec] = env.observation_spec
+    named = raw if isinstance(raw, Mapping) else {next(iter(spec)): raw}
+    arrays, is_single = as_batch(named, {name: part.shape for name, part in spec.items()})
+    for name, part in spec.items():
+        check_kind(name, arrays[name], part.dtype)
+        if part.num_values and arrays[name].size and not -1 <= arrays[name].min() <= arrays[name].max() < part.num_values:
+            raise ValueError(f"observation {name!r} has values outside 0…{part.num_values - 1}")
+    return {name: arrays[name].astype(part.dtype) for name, part in spec.items()}, is_single
+
+
+def _on_planes(observation: Observation, max_active: int) -> np.ndarray:
+    """Where the bits are the planes themselves: the ids of those that are on, [n, L] padded with −1."""
+    planes = next(iter(observation.values()))
+    active = np.full((len(planes), max_active), PAD, np.int32)
+    for row, flat in zip(active, planes.reshape(len(planes), -1), strict=True):
+        ids = np.flatnonzero(flat)[:max_active]
+        row[: len(ids)] = ids
+    return active
+
+
+def first_action(env: BatchEnv) -> int:
+    """The number of the environment's first action."""
+    return int(getattr(innermost(env), "first_action", 0))
+
+
+def as_batch(named: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> tuple[dict[str, np.ndarray], bool]:
+    """Arrays [n, …] of these parts, and whether there was no batch axis; a ValueError where names or shapes are others."""
+    if set(named) != set(shapes):
+        raise ValueError(f"the observation has the parts {sorted(map(str, named))}, the environment's are {sorted(shapes)}")
+    arrays = {name: np.asarray(named[name]) for name in shapes}
+    wrong = [name for name, shape in shapes.items() if arrays[name].shape[arrays[name].ndim - len(shape):] != tuple(shape)
+             or arrays[name].ndim - len(shape) not in (0, 1)]
+    if wrong:
+        raise ValueError(f"observation {wrong[0]!r} has shape {arrays[wrong[0]].shape}; the environment gives "
+                         f"{tuple(shapes[wrong[0]])}, a batch of them [n, …]")
+    extra = {arrays[name].ndim - len(shape) for name, shape in shapes.items()}
+    sizes = {len(arrays[name]) for name in shapes} if extra == {1} else set()
+    if len(extra) > 1 or len(sizes) > 1:
+        shown = {name: array.shape for name, array in arrays.items()}
+        raise ValueError(f"parts of one observation have different numbers of states: {shown}")
+    is_single = extra == {0}
+    return ({name: array[None] for name, array in arrays.items()} if is_single else arrays), is_single
+
+
+def check_kind(name: str, array: np.ndarray, dtype: Any) -> None:
+    """Refuses fractions where the environment gives whole numbers, and anything that is no number."""
+    wanted = np.dtype(dtype).kind
+    if array.dtype.kind not in "biuf" or (wanted in "iub" and array.dtype.kind == "f"):
+        raise ValueError(f"observation {name!r} has the type {array.dtype}; the environment gives {np.dtype(dtype)}")

@@ -1,0 +1,121 @@
+"""Reachable in practice: is pursuing a goal any better than waiting for it? (the paper asks max_s V_seek > 0.5, §4.1)
+
+Values say what can be reached in a world as it is believed to be; pursuits say what is reached. With s successes among the last n
+pursuits of g (old ones fade), and λ(g) how often a step turns g on while others are pursued,
+
+    chance(g) = 1 − (1 − λ(g))^ℓ        over ℓ steps, the mean length of its pursuits
+    P(success > x | s, n) < ⅓ P(success > x),  x = max(chance(g), 1/10),  n ≥ 4,  under Beta(1 + s, 1 + n − s):   not reached now
+
+Nothing is given up for good. Such a goal stays on offer at a low rate (`desirability.draw_rationed`), ever more seldom with every
+ten pursuits that fail again; one that passes the test of control stays at its low rate. A success brings it back, and where
+chance turns it on more often than when it was given up (a Poisson test), it comes back at once, its failures forgotten. Effects
+that come too late for the trials to see are caught here as well: such goals stay undecided until pursuits of them succeed or fail.
+
+`GoalTable` keeps the tallies; the evaluator calls `Practice.judge` at each refresh.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaincc, gammainc
+
+from protogoal.goals.stored import stored_array
+from protogoal.goals.table import RECENT, GoalTable
+
+LEAST_SUCCESS = 0.1
+DOUBT = 1 / 3  # of what was believed before any pursuit: eleven failures and no success, where chance does not help
+FEWEST = 4.0  # pursuits to judge by
+MORE_OFTEN_P = 0.01  # chance has become better, beyond chance
+MORE_OFTEN_EVENTS = 3
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+def chance(table: GoalTable) -> Floats:
+    """chance(g) over the mean length of g's recent pursuits, [G]; 0 where it was never pursued."""
+    others = np.maximum(table.count - table.wins, 0)
+    steps = np.maximum(table.transitions - table.born - table.pursuit_steps, 1)
+    rate = np.minimum(others / steps, 1.0)
+    result: Floats = -np.expm1(table.mean_length * np.log1p(-np.minimum(rate, 1 - 1e-12)))
+    return result
+
+
+def doubt(successes: Floats, pursuits: Floats, chance: Floats) -> Floats:
+    """P(success rate > x) given what pursuits did, relative to before, x = max(chance, 1/10), [G]; 1 without pursuits."""
+    level = np.clip(np.maximum(chance, LEAST_SUCCESS), 0.0, 1.0 - 1e-9)
+    result: Floats = betaincc(1 + successes, 1 + pursuits - successes, level) / (1.0 - level)
+    return result
+
+
+class Practice:
+    """Which goals are given up for now, how often each was, and how often chance met it until then."""
+
+    def __init__(self, capacity: int):
+        self._given_up = np.zeros(capacity, np.bool_)
+        self._times = np.zeros(capacity, np.int16)
+        self._pursuits_then = np.zeros(capacity, np.int64)
+        self._count_then = np.zeros(capacity, np.int64)
+        self._steps_then = np.zeros(capacity, np.int64)
+
+    def judge(self, table: GoalTable) -> Bools:
+        """Which goals are not reached in practice now, bool [G]."""
+        g = np.flatnonzero(table.pursuits > 0)
+        others, steps = (table.count - table.wins)[g], table.transitions - table.born[g]
+        n = table.recent_pursuits[g]
+        fails = (n >= FEWEST - 0.5) & (doubt(table.recent_wins[g], n, chance(table)[g]) < DOUBT)  # 4 pursuits fade to 3.8
+        given_up = self._given_up[g]
+        new = fails & ~given_up
+        again = fails & given_up & (table.pursuits[g] >= self._pursuits_then[g] + RECENT)  # it was tried ten times more
+        for which in (new, again):
+            self._times[g[which]] = np.minimum(self._times[g[which]] + 1, 1000)
+            self._pursuits_then[g[which]] = table.pursuits[g[which]]
+        self._count_then[g[new]], self._steps_then[g[new]] = others[new], steps[new]
+        since = np.maximum(others - self._count_then[g], 0)
+        rate = self._count_then[g] / np.maximum(self._steps_then[g], 1)
+        expected = rate * np.maximum(steps - self._steps_then[g], 0)
+        more_often = given_up & fails & (since >= MORE_OFTEN_EVENTS) & (gammainc(np.maximum(since, 1), expected) < MORE_OFTEN_P)
+        table.forget_pursuits(g[more_often])
+        self._given_up[g] = fails & ~more_often
+        return self._given_up[: table.size].copy()
+
+    def times(self, size: int) -> NDArray[np.int16]:
+        """How often each goal was given up, [G]."""
+        return self._times[:size]
+
+    _ARRAYS = ("given_up", "times", "pursuits_then", "count_then", "steps_then")
+
+    def state_dict(self, size: int) -> dict[str, Any]:
+        """Of the first `size` goals, as plain arrays."""
+        return {name: getattr(self, f"_{name}")[:size].copy() for name in self._ARRAYS}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take back what `state_dict` gave."""
+        for name in self._ARRAYS:
+            own = getattr(self, f"_{name}")
+            stored = stored_array(state[name], name, (None,), own.dtype.kind)
+            if len(stored) > len(own):
+                raise ValueError(f"stored {name} has shape {stored.shape}, must be one number a goal, at most {len(own)}")
+            own[: len(stored)], own[len(stored) :] = stored, 0
+
+
+LEAST_LIMIT = 10  # steps
+FEW = 3  # successes that tell a goal's own length
+
+
+def limits(table: GoalTable, goals: NDArray[np.int64], patience: float, horizon: int) -> NDArray[np.int64]:
+    """Steps after which a pursuit is given up, [k]: patience × the 90th percentile of the goal's last successful pursuits.
+
+    A goal that hardly ever succeeded has that of all goals; `horizon` is the most. Patience 0 gives 0: the end of the episode.
+    """
+    if patience == 0:
+        return np.zeros(len(goals), np.int64)
+    everything = table.all_successful_lengths
+    common = np.percentile(everything, 90) if len(everything) >= FEW else horizon
+    own = (table.successful_lengths(int(goal)) for goal in goals)
+    typical = np.array([np.percentile(lengths, 90) if len(lengths) >= FEW else common for lengths in own])
+    return np.clip(np.ceil(patience * typical), min(LEAST_LIMIT, horizon), horizon).astype(np.int64)

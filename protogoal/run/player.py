@@ -1,0 +1,133 @@
+"""A trained deep agent asked from outside: what to do in a state, which goals it has, how often it reaches one.
+
+Observations come as an environment gives them, and are read as in training (`envs.raw`); what cannot be one is refused. Part of
+`run.local.LocalSession`; `protogoal.api` is the way in.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from protogoal import registry
+from protogoal.agents.r2d2 import R2D2
+from protogoal.config import DeepConfig
+from protogoal.deep.act import read_states
+from protogoal.deep.device import device_of
+from protogoal.deep.network import weights_from_arrays, weights_to_arrays
+from protogoal.domains.domain import make_batch_env
+from protogoal.envs.raw import first_action, read_raw
+from protogoal.envs.vector import PAD, BatchEnv
+from protogoal.goals.spaces import ProtoGoalSpace
+from protogoal.record.events import Evaluated
+from protogoal.run.goal_columns import columns_of
+
+
+class Memory(NamedTuple):
+    """Of n episodes under way: the core's state, and the last actions."""
+
+    core: Any
+    action: NDArray[np.int16]
+    is_single: bool
+
+
+class Player:
+    """What can be asked of an agent that is not training."""
+
+    config: DeepConfig
+    agent: R2D2
+    env: BatchEnv
+    space: ProtoGoalSpace
+
+    @property
+    def playing(self) -> Any:
+        """The network that is evaluated and shown, on the CPU."""
+        network = self.agent.learner.average.network
+        return network if device_of(network).type == "cpu" else copy.deepcopy(network).cpu()
+
+    @torch.inference_mode()
+    def predict(
+        self, raw: Any, goal: int | None, memory: Memory | None, reward: Any = 0.0, first: Any = None
+    ) -> tuple[int | NDArray[np.int64], Memory]:
+        """The greedy action, or one for each of a batch; and what is to be remembered of the episodes."""
+        observation, is_single = read_raw(self.env, raw)
+        n = len(next(iter(observation.values())))
+        if memory is not None and (len(memory.action) != n or memory.is_single != is_single):
+            raise ValueError(f"{n} observations, but {len(memory.action)} episodes are under way; call reset() to begin others")
+        is_first = np.full(n, memory is None) if first is None else np.broadcast_to(np.asarray(first, bool), (n,)).copy()
+        network = self.playing
+        before = memory or Memory(network.initial_core(n), np.zeros(n, np.int16), is_single)
+        read = registry.agent(self.config.agent).as_played(self.config, self.env, network).observation_spec
+        observation |= {name: np.zeros((n, *spec.shape), spec.dtype) for name, spec in read.items() if name not in observation}
+        paid = np.broadcast_to(np.asarray(reward, np.float32), (n,)).copy()
+        z, core = read_states(network, observation, before.action, paid, is_first, before.core)
+        best = network.q_each(z, self._goal_slots(goal).expand(n, 1, -1))[:, 0].argmax(-1).numpy()
+        action = best.astype(np.int64) + first_action(self.env)
+        return (int(action[0]) if is_single else action), Memory(core, best.astype(np.int16), is_single)
+
+    def _goal_slots(self, goal: int | None) -> torch.Tensor:
+        return torch.full((1, 1), PAD) if goal is None else torch.from_numpy(self._pursued(goal)[1])[None]
+
+    def _pursued(self, goal: int) -> tuple[NDArray[Any], NDArray[np.int32], str]:
+        """A goal's bits, their slots, and its name; a ValueError where there is none, or the network has no weights for it."""
+        evaluator = self.agent.evaluator
+        if evaluator is None:
+            raise ValueError(f"the agent {self.config.agent} has no goals; it pursues the task alone")
+        members, words = np.array(evaluator.table.members(goal)), evaluator.name(goal)
+        slots = evaluator.slots.of(members)
+        if (slots < 0).any():
+            raise ValueError(f"“{words}” is not learned now; protogoal goals lists what is plausible")
+        return members, slots, words
+
+    def goal_columns(self) -> dict[str, NDArray[Any]]:
+        """Every goal ever observed, as columns."""
+        if self.agent.evaluator is None:
+            raise ValueError(f"the agent {self.config.agent} has no goals; it pursues the task alone")
+        return columns_of(self.agent.evaluator)
+
+    @torch.inference_mode()
+    def pursue(self, goal: int, episodes: int, seed: int) -> Evaluated:
+        """Fresh episodes in which nothing but the goal is pursued; a success is one in which it is attained."""
+        members, slots, _ = self._pursued(goal)
+        network, rng, n = self.playing, np.random.default_rng(seed), min(episodes, 32)
+        env = registry.agent(self.config.agent).as_played(self.config, make_batch_env(self.config.env, n, self.space)[0], network)
+        quota = episodes // n + (np.arange(n) < episodes % n)
+        wanted = torch.from_numpy(slots).expand(n, 1, -1)
+        try:
+            observation, _ = env.reset(seed=int(rng.integers(2**31)))
+            core, is_first = network.initial_core(n), np.ones(n, bool)
+            action, reward = np.zeros(n, np.int16), np.zeros(n, np.float32)
+            won, played, successes = np.zeros(n, bool), np.zeros(n, np.int64), 0
+            while (played < quota).any():
+                z, core = read_states(network, observation, action, reward, is_first, core)
+                best = network.q_each(z, wanted)[:, 0].argmax(-1).numpy()
+                explore = rng.random(n) < self.config.evaluation.epsilon
+                action = np.where(explore, rng.integers(network.num_actions, size=n), best).astype(np.int16)
+                step = env.step(action.astype(np.int64))
+                won |= (members[None, :, None] == step.final_active[:, None, :]).any(-1).all(1)
+                is_first = step.terminated | step.truncated
+                successes += int((won & is_first & (played < quota)).sum())
+                played += is_first
+                won &= ~is_first
+                observation, reward = step.observation, step.reward.astype(np.float32)
+        finally:
+            env.close()
+        return Evaluated(self.agent.steps, episodes, successes, successes / episodes)
+
+    def player_state(self) -> dict[str, Any]:
+        """All that playing needs: the weights it is evaluated with, the goals, the words of its bits."""
+        state = {"network": weights_to_arrays(self.playing), "space": self.space.state_dict(), "steps": self.agent.steps}
+        return state | ({} if self.agent.evaluator is None else {"evaluator": self.agent.evaluator.state_dict()})
+
+    def load_player(self, state: Mapping[str, Any]) -> None:
+        """Take back what `player_state` gave; it cannot be trained on."""
+        self.space.load_state_dict(state["space"])
+        weights_from_arrays(self.agent.learner.average.network, state["network"])
+        self.agent.steps = int(state["steps"])
+        if self.agent.evaluator is not None:
+            self.agent.evaluator.load_state_dict(state["evaluator"])

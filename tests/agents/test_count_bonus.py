@@ -1,0 +1,65 @@
+"""Count bonus: what a bit is worth that turns on, by hand and against a slow version; workers count together."""
+
+import itertools
+
+import numpy as np
+import pytest
+from reference.tiny_deep import TINY
+
+from protogoal.agents.count_bonus import BitCounts
+from protogoal.domains.deep_sea import DeepSeaSettings
+from protogoal.envs.vector import BatchStep
+from protogoal.run.local import LocalSession
+from protogoal.run.ray.published import Published
+from protogoal.run.ray.worker import Worker
+
+
+def step(final, active=None):
+    final = np.array(final, np.int16)
+    n = len(final)
+    active = final if active is None else np.array(active, np.int16)
+    return BatchStep({}, active, {}, final, np.zeros(n, np.float32), np.zeros(n, bool), np.zeros(n, bool))
+
+
+def test_a_bit_pays_one_over_the_root_of_the_times_it_turned_on():
+    counts = BitCounts(4, scale=1.0)
+    counts.active = np.array([[0, -1], [-1, -1]])
+    assert counts.paid(step([[0, 1], [1, -1]])) == pytest.approx([2**-0.5, 2**-0.5])  # both turn 1 on, bit 0 was on before
+    assert counts.paid(step([[0, 1], [2, 1]])) == pytest.approx([0.0, 1.0])  # what stays on pays nothing
+    assert counts.paid(step([[3, -1], [-1, -1]], [[0, 1], [-1, -1]])) == pytest.approx([1.0, 0.0])  # a reset follows
+    assert counts.paid(step([[1, -1], [1, -1]])) == pytest.approx([0.0, 3**-0.5])  # it began with bit 1
+    assert counts.own.tolist() == [0, 3, 1, 1]
+
+
+def test_what_other_workers_counted_makes_a_bit_common_here_too():
+    counts = BitCounts(2, scale=0.5)
+    counts.others = np.array([0, 3])
+    counts.active = np.array([[-1]])
+    assert counts.paid(step([[1]])) == pytest.approx([0.25])
+    assert counts.own.tolist() == [0, 1]  # others' counts are not counted again
+
+
+def test_the_bonus_of_random_play_is_a_slow_counters():
+    rng = np.random.default_rng(0)
+    counts, slow, before = BitCounts(9, 1.0), dict.fromkeys(range(9), 0), np.full((3, 4), -1)
+    counts.active = before
+    for _ in range(40):
+        final = np.stack([np.append(np.sort(rng.choice(9, 3, replace=False)), -1) for _ in range(3)])
+        on = [[b for b in final[i] if b >= 0 and b not in before[i]] for i in range(3)]
+        for bit in itertools.chain(*on):
+            slow[int(bit)] += 1
+        assert counts.paid(step(final)) == pytest.approx([sum(slow[int(b)] ** -0.5 for b in bits) for bits in on])
+        before = final
+
+
+def test_workers_share_their_counts():
+    config = TINY.__class__(**{f: getattr(TINY, f) for f in ("network", "actor", "replay", "learner", "pge", "evaluation")},
+                            env=DeepSeaSettings(size=6), steps=600).with_agent("count-bonus")
+    workers = [Worker(config, index, 2) for index in range(2)]
+    _, _, report = workers[0].collect(Published(), Published(), None, True, 4)
+    assert report.shared.sum() > 0
+    _, _, other = workers[1].collect(Published(), Published(), report.shared, True, 4)
+    alone = LocalSession(config).agent.buffers(report.shared + other.shared)
+    assert alone == {}  # nothing of it is played with
+    first = np.flatnonzero(report.shared)[0]
+    assert report.shared[first] + other.shared[first] > other.shared[first]

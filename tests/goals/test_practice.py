@@ -1,0 +1,185 @@
+"""Reachable in practice: chance and doubt by hand and by scipy, giving up, coming back, and limits."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from protogoal.goals.practice import (
+    DOUBT,
+    FEW,
+    LEAST_LIMIT,
+    LEAST_SUCCESS,
+    MORE_OFTEN_EVENTS,
+    Practice,
+    chance,
+    doubt,
+    limits,
+)
+from protogoal.goals.table import FADE, TASK, GoalTable
+
+HORIZON = 10**6
+
+
+def turn_on(table, goal, times, steps):
+    """So many of so many transitions turn the goal on."""
+    active = np.where(np.arange(steps)[:, None] < times, goal, -1)
+    table.observe(active, active >= 0, np.zeros(steps))
+
+
+def fail(table, goal, times, length=10):
+    table.record_pursuits([goal] * times, [False] * times, [length] * times)
+
+
+def fails_needed():
+    """Failures in a row after which a goal that chance never attains is given up."""
+    n, faded = 0, 0.0
+    while stats.beta.sf(LEAST_SUCCESS, 1, 1 + faded) >= DOUBT * (1 - LEAST_SUCCESS):
+        n, faded = n + 1, FADE * faded + 1
+        assert n < 100, "no number of failures is enough"
+    return n
+
+
+def test_chance_by_hand():
+    table = GoalTable(3)
+    turn_on(table, 0, 30, 1000)
+    table.record_pursuits([0, 0], [True, False], [4, 100 - 4])
+    # 30 times in all, one of them a success; 1,000 steps in all, 100 of them pursuits: λ = 29/900; ℓ fades
+    length = (FADE * 4 + 96) / (FADE + 1)
+    np.testing.assert_allclose(chance(table), [1 - (1 - 29 / 900) ** length, 0, 0])
+
+
+def test_chance_of_a_conjunction_counts_from_when_it_was_made():
+    table = GoalTable(2)
+    turn_on(table, 0, 0, 5000)
+    both = table.add(0, 1)
+    active = np.tile([[0, 1]], (100, 1))
+    table.observe(active, np.repeat([[True, False]], 100, 0), np.zeros(100))
+    fail(table, both, 1, length=50)
+    # every one of the 100 transitions turned it on, in 50 steps that were not a pursuit of it
+    assert chance(table)[both] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_doubt_is_the_tail_of_a_beta_distribution(seed):
+    rng = np.random.default_rng(seed)
+    pursuits = rng.random(50) * 30
+    wins, rate = pursuits * rng.random(50), rng.random(50) ** 3
+    levels = np.maximum(rate, LEAST_SUCCESS)
+    expected = [stats.beta.sf(x, 1 + s, 1 + n - s) / stats.beta.sf(x, 1, 1) for s, n, x in zip(wins, pursuits, levels, strict=True)]
+    np.testing.assert_allclose(doubt(wins, pursuits, rate), expected, rtol=1e-6, atol=1e-12)
+
+
+def test_what_was_never_pursued_is_in_no_doubt():
+    np.testing.assert_allclose(doubt(np.zeros(2), np.zeros(2), np.array([0.0, 1.0])), 1.0)
+
+
+def test_one_pursuit_is_too_few_however_likely_chance_is():
+    table = GoalTable(2)
+    table.observe(np.tile([[0]], (900, 1)), np.ones((900, 1), bool), np.zeros(900))
+    table.observe(np.full((100, 1), -1), np.zeros((100, 1), bool), np.zeros(100))
+    for won in (True, False):
+        table.record_pursuits([0], [won], [5])
+        assert not Practice(2).judge(table)[0]
+
+
+def test_a_goal_that_fails_again_and_again_is_given_up():
+    table, practice = GoalTable(2), Practice(2)
+    turn_on(table, 0, 0, 1000)
+    fail(table, 0, fails_needed() - 1)
+    assert practice.judge(table).tolist() == [False, False]
+    fail(table, 0, 1)
+    assert practice.judge(table).tolist() == [True, False]
+    assert practice.times(2).tolist() == [1, 0]
+
+
+def test_success_no_better_than_chance_is_given_up_too():
+    table, practice = GoalTable(2), Practice(2)
+    for goal in (0, 1):
+        turn_on(table, goal, 400 if goal == 0 else 10, 1000)  # the first comes by itself
+        outcome = [True, False] * 20
+        table.record_pursuits([goal] * 40, outcome, [8] * 40)
+    assert chance(table)[0] > 0.8
+    assert practice.judge(table).tolist() == [True, False]
+
+
+def test_successes_bring_a_goal_back():
+    table, practice = GoalTable(2), Practice(2)
+    fail(table, 0, 40)
+    assert practice.judge(table)[0]
+    table.record_pursuits([0] * 10, [True] * 10, [3] * 10)
+    assert not practice.judge(table)[0]
+
+
+def test_a_goal_that_chance_attains_more_often_than_before_comes_back_at_once_with_its_failures_forgotten():
+    table, practice = GoalTable(2), Practice(2)
+    turn_on(table, 0, 2, 10_000)
+    fail(table, 0, 40)
+    assert practice.judge(table)[0]
+    turn_on(table, 0, 0, 10_000)
+    turn_on(table, 0, MORE_OFTEN_EVENTS - 1, 100)
+    assert practice.judge(table)[0]  # too few to tell
+    turn_on(table, 0, 8, 100)
+    assert not practice.judge(table)[0]
+    assert table.recent_pursuits[0] == 0
+    fail(table, 0, 3)
+    assert not practice.judge(table)[0]  # it begins anew
+
+
+def test_a_goal_that_chance_attains_as_often_as_before_stays_given_up():
+    table, practice = GoalTable(2), Practice(2)
+    rng = np.random.default_rng(0)
+    turn_on(table, 0, 20, 1000)
+    fail(table, 0, 60, length=2)
+    assert practice.judge(table)[0]
+    for _ in range(20):
+        turn_on(table, 0, int(rng.binomial(100, 0.02)), 100)
+        assert practice.judge(table)[0]
+
+
+def test_each_time_a_goal_is_given_up_is_counted():
+    table, practice = GoalTable(2), Practice(2)
+    for times in (1, 2, 3):
+        fail(table, 0, 150)
+        assert practice.judge(table)[0]
+        assert practice.judge(table)[0]  # judged again, it is still the same time
+        assert practice.times(2)[0] == times
+        table.record_pursuits([0] * 10, [True] * 10, [3] * 10)
+        assert not practice.judge(table)[0]
+
+
+def test_state_survives_a_round_trip_and_an_earlier_one_leaves_nothing_behind():
+    table, practice, other = GoalTable(2), Practice(4), Practice(4)
+    early = practice.state_dict(2)
+    turn_on(table, 0, 3, 500)
+    fail(table, 0, 60)
+    practice.judge(table)
+    other.load_state_dict(practice.state_dict(2))
+    for name, array in practice.state_dict(4).items():
+        np.testing.assert_array_equal(other.state_dict(4)[name], array)
+    other.load_state_dict(early)
+    assert not any(array.any() for array in other.state_dict(4).values())
+    with pytest.raises(ValueError, match="at most 1"):
+        Practice(1).load_state_dict(early)
+
+
+def test_limits_by_hand():
+    table = GoalTable(3)
+    assert limits(table, np.array([0, 1]), 3.0, 60).tolist() == [60, 60]  # nothing has succeeded yet: the most there is
+    table.record_pursuits([0] * 10, [True] * 10, [10, 20, 30, 40, 50, 60, 70, 80, 90, 100])
+    table.record_pursuits([1] * (FEW - 1), [True] * (FEW - 1), [1000] * (FEW - 1))  # too few of its own
+    table.record_pursuits([2] * FEW, [True] * FEW, [1] * FEW)
+    fail(table, 0, 5, length=9999)  # failures tell nothing
+    table.record_pursuits([TASK], [True], [9999])
+    everything = np.percentile([*range(10, 101, 10), *[1000] * (FEW - 1), *[1] * FEW], 90)
+    goals = np.array([0, 1, 2])
+    assert limits(table, goals, 3.0, HORIZON).tolist() == [np.ceil(3 * 91), np.ceil(3 * everything), LEAST_LIMIT]
+    assert limits(table, goals, 3.0, 200).tolist() == [200, 200, LEAST_LIMIT]
+    assert limits(table, goals, 3.0, 4).tolist() == [4, 4, 4]
+    assert limits(table, goals, 0.0, 60).tolist() == [0, 0, 0]
+
+
+def test_limits_follow_the_last_ten_successes():
+    table = GoalTable(1)
+    for length in (100, 20):
+        table.record_pursuits([0] * 10, [True] * 10, [length] * 10)
+        assert limits(table, np.array([0]), 3.0, HORIZON).tolist() == [3 * length]
