@@ -47,6 +47,7 @@ def on_page_markdown(markdown, page, config, files):
     """Links to and from files outside docs/, turned; a page that is not part of the site is named, not linked."""
     uri = page.file.src_uri
     if uri != "PAPER.md" and not uri.startswith("results/"):
+        markdown = re.sub(r"\[([^\]]+)\]\(\.\./examples/[^)\s]*\)", r"`\1`", markdown)  # in the repository alone
         outside = r"\]\(\.\./((?:PAPER\.md|results/)[^)\s]*)\)"
         return re.sub(outside, lambda m: f"]({m[1].replace('README.md', 'index.md')})", markdown)
 
