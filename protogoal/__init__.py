@@ -2,7 +2,7 @@
 
 The names below are the public interface; each is loaded when first used, so that `import protogoal` costs nothing.
 
-- `ProtoGoalEvaluator`, `PGESettings`, `TransitionBatch`, `TASK`, `Verdict`: the evaluator (`protogoal.goals`).
+- `ProtoGoalEvaluator`, `PGESettings`, `select`, `TransitionBatch`, `TASK`, `Verdict`: the evaluator (`protogoal.goals`).
 - `ProtoGoalSpace`, `OneHotFactors`, `Factor`, `ObjectGrid`, `BagOfWords`, `CounterThresholds`, `NamedCallables`, `Union`:
   proto-goal spaces (`protogoal.goals.spaces`).
 - `train`, `load`, `read_run`, `Agent`, `Run`, `Recorder`: train and use an agent (`protogoal.api`).
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from protogoal.api import Agent, Run, load, read_run, train
     from protogoal.goals.evaluator import PGESettings, ProtoGoalEvaluator
     from protogoal.goals.plausibility import Verdict
+    from protogoal.goals.selection import select
     from protogoal.goals.spaces import (
         BagOfWords,
         CounterThresholds,
@@ -40,6 +41,7 @@ _HOME = {
     "protogoal.record.events": ("Recorder",),
     "protogoal.goals.evaluator": ("PGESettings", "ProtoGoalEvaluator"),
     "protogoal.goals.plausibility": ("Verdict",),
+    "protogoal.goals.selection": ("select",),
     "protogoal.goals.spaces": ("BagOfWords", "CounterThresholds", "Factor", "NamedCallables", "ObjectGrid", "OneHotFactors",
                                "ProtoGoalSpace", "Union"),
     "protogoal.goals.table": ("TASK",),
@@ -70,6 +72,7 @@ __all__ = [
     "load",
     "make_goal_env",
     "read_run",
+    "select",
     "train",
 ]
 

@@ -93,7 +93,7 @@ def test_resuming_a_finished_run_says_so(taxi_run, capsys):
 @pytest.mark.parametrize(("arguments", "words"), [
     (["train", "taxi-protgoal"], "did you mean taxi-protogoal"),
     (["train"], "which preset"),
-    (["train", "taxi-protogoal", "--pge.p_task", "3"], "p_task must lie between 0 and 1"),
+    (["train", "taxi-protogoal", "--pge.p_task", "3"], "p_task must be in [0.0, 1.0]"),
     (["train", "taxi-protogoal", "--pge.controllability_threshold", "-1"], "controllability_threshold"),
     (["train", "taxi-protogoal", "--pge.bogus", "3"], "--pge.bogus"),
     (["train", "taxi-protogoal", "--steps", "many"], "--steps"),

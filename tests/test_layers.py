@@ -1,4 +1,4 @@
-"""Who may import whom: goals nothing of ours; tabular, deep and envs goals; agents those; run agents; the command line run."""
+"""Who may import whom: goals settings alone; tabular, deep and envs goals; agents those; run agents; the command line run."""
 
 import ast
 from pathlib import Path
@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parents[1] / "protogoal"
 ALLOWED: dict[str, set[str]] = {
     "registry": set(),  # names alone: what they stand for is loaded when it is asked for
     "settings": {"registry"},
-    "goals": set(),
+    "goals": {"settings"},
     "envs": {"goals"},
     "tabular": {"goals", "settings"},
     "deep": {"goals", "envs", "settings"},  # envs.vector: the interface that actors step

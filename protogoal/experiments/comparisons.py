@@ -161,7 +161,7 @@ _ALL = [
     ablation("p-task", "How often to follow the task", "with p_task = 0 the evaluator never wins; 0.1 was best.",
              [(f"p_task = {p}", {"pge.p_task": p}) for p in (0.0, 0.05, 0.1, 0.25, 0.5)]),
     ablation("desirability", "Desirability on and off", "weighing goals by novelty and reward matters on top of plausibility.",
-             [("desirability on", {}), ("desirability off", {"pge.weigh": False})], "medium"),
+             [("desirability on", {}), ("desirability off", {"pge.desirability": "uniform"})], "medium"),
     ablation("reachability", "Candidates for local reachability", "the number of candidates m has an optimum between few and many.",
              [(f"m = {m}", {"pge.num_candidates": m}) for m in (1, 2, 5, 10, 20)]),
     ablation("stratification", "Timescale buckets on and off",

@@ -14,16 +14,16 @@ from protogoal.experiments.arms_readme import TABLE_HEAD, table
 from protogoal.experiments.comparisons import ONE_CORE, SMOKE, TINY
 from protogoal.run.directory import write_text
 
-ARMS = {
-    "the paper's rule": "paper",
-    "uniform": "uniform",
-    "novelty × reachability": "product",
-    "learning progress": "progress",
+ARMS = {  # label → (desirability, strategy)
+    "the paper's rule": ("paper", "paper"),
+    "uniform": ("uniform", "uniform"),
+    "novelty × reachability": ("paper", "product"),
+    "learning progress": ("progress", "desirable"),
 }
 
 
 def _arms(preset: str) -> list[Arm]:
-    return [Arm(label, preset, {"pge.strategy": name}) for label, name in ARMS.items()]
+    return [Arm(label, preset, {"pge.desirability": u, "pge.strategy": name}) for label, (u, name) in ARMS.items()]
 
 
 COMPARISONS = {

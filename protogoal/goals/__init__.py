@@ -10,6 +10,7 @@ arrays over time and batch are time-major, [T, N, …].
 
 from protogoal.goals.evaluator import GoalSet, PGESettings, ProtoGoalEvaluator
 from protogoal.goals.plausibility import Verdict
+from protogoal.goals.selection import select
 from protogoal.goals.spaces import (
     BagOfWords,
     CounterThresholds,
@@ -26,5 +27,5 @@ from protogoal.goals.values import EstimatorSettings, SeekAvoid, TransitionBatch
 __all__ = [
     "TASK", "BagOfWords", "CounterThresholds", "EstimatorSettings", "Factor", "GoalSet", "GoalTable", "NamedCallables",
     "ObjectGrid", "OneHotFactors", "PGESettings", "ProtoGoalEvaluator", "ProtoGoalSpace", "SeekAvoid", "TransitionBatch",
-    "Union", "Verdict",
+    "Union", "Verdict", "select",
 ]

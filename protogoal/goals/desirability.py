@@ -1,21 +1,33 @@
 """Desirability (paper §4.2, Algorithm 4): how much a plausible goal is wanted, and the draw of the K that are offered.
 
-u(g) = R(g) + 1/√N(g),   P(g) = u(g) / Σ_g' u(g')
+P(g) = u(g) / Σ_g' u(g'), where u(g) is one of
+
+    paper     R(g) + 1/√N(g)
+    uniform   1
+    progress  LP(g) + ε,   LP = |S over the last 5 pursuits − S over the 5 before|
 
 Novelty prefers what is rare, and what is rare is mostly what nothing is known of; so those that are undecided share a bounded
-part of the draws, and so do those that pursuits do not reach. `ProtoGoalEvaluator.refresh` calls it after `plausibility`.
+part of the draws, and so do those that pursuits do not reach. `ProtoGoalEvaluator.refresh` calls it after `plausibility`;
+`PGESettings.desirability` names u. How a state chooses among those drawn is another matter: `strategies.STRATEGIES`.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from protogoal.goals.plausibility import Verdict
+from protogoal.goals.table import GoalTable
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+CriterionName = Literal["paper", "uniform", "progress"]
+
+PROGRESS_FLOOR = 0.1  # what stands still now may move later
 SELDOM = 0.5  # an undecided goal is tried again this much more seldom each time it is given up
 
 
@@ -31,6 +43,14 @@ def desirability(count: Ints, reward_mean: Floats) -> Floats:
     # is wanted for its novelty alone. The paper's domains have rewards in {0, 1}, where the clip does nothing.
     """
     return np.maximum(reward_mean, 0.0) + novelty(count)
+
+
+CRITERIA: dict[str, Callable[[GoalTable], Floats]] = {
+    "paper": lambda table: desirability(table.count, table.reward_mean),
+    "uniform": lambda table: np.ones(table.size),
+    "progress": lambda table: table.learning_progress + PROGRESS_FLOOR,
+}
+"""u(g) of every goal of the table, [G]."""
 
 
 def draw_goals(utility: Floats, is_plausible: NDArray[np.bool_], size: int, rng: np.random.Generator) -> Ints:

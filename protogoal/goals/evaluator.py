@@ -1,7 +1,7 @@
 """The proto-goal evaluator, PGE (paper §4): the one stateful class, composed of the other files of this folder.
 
 observe → counts, rewards, trials;   refresh → plausibility, desirability, recombination → an immutable `GoalSet`;
-select → the goal to pursue;   record_pursuit → reachability in practice, mastery.
+`selection.select` from it → the goal to pursue;   record_pursuit → reachability in practice, mastery.
 
 It knows nothing of networks or environments: feed it transitions with bits, and ask it for goals.
 """
@@ -15,19 +15,19 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from protogoal.goals.desirability import draw_rationed, novelty, shares
+from protogoal.goals.desirability import CRITERIA, CriterionName, draw_rationed, novelty, shares
 from protogoal.goals.goal_set import GoalSet
 from protogoal.goals.plausibility import Verdict, judge_trials, judge_values, reason
 from protogoal.goals.practice import Practice, chance, limits
 from protogoal.goals.recombination import is_mastered, recombine
-from protogoal.goals.selection import select
 from protogoal.goals.slots import Slots
 from protogoal.goals.spaces import ProtoGoalSpace
 from protogoal.goals.stored import stored_array, stored_number
-from protogoal.goals.strategies import STRATEGIES, StrategyName, Values, competence
+from protogoal.goals.strategies import STRATEGIES, StrategyName, competence
 from protogoal.goals.table import TASK, GoalTable, sparse_bits
 from protogoal.goals.trials import LAGS, Tested, TrialEvents, Trials
 from protogoal.goals.values import EstimatorSettings, SeekAvoid, TransitionBatch, seek_avoid_values
+from protogoal.settings import Settings, ranged, refuse
 
 __all__ = ["GoalSet", "PGESettings", "ProtoGoalEvaluator"]
 
@@ -37,7 +37,7 @@ Pruning = Literal["trials", "values", "observed", "off"]
 
 
 @dataclass(frozen=True)
-class PGESettings:
+class PGESettings(Settings):
     """Settings of the proto-goal evaluator. Where the paper gives a number (Table 2), it is the default."""
 
     # DEVIATION(D1): the paper judges by the values of one batch, `values`; it fails the paper's own checks and judges nothing rare.
@@ -45,68 +45,55 @@ class PGESettings:
     """trials: by randomised trials and pursuits. values: the paper's rule. observed: only what was never on. off: nothing."""
     kinds: bool = True
     """What is too rare to be judged alone is judged by its kind (pruning = trials)."""
-    optimism: float = 0.2
+    optimism: float = ranged(0.2, 0.0, 1.0)
     """Share of the goals drawn that may be undecided (pruning = trials)."""
-    retry: float = 0.1
+    retry: float = ranged(0.1, 0.0, 1.0)
     """Share of the goals drawn that may be such as pursuits have not reached (pruning = trials)."""
     competence: bool = True
     """Success of real pursuits stands beside values in the choice of goals."""
-    patience: float = 3.0
+    patience: float = ranged(3.0, 0.0)
     """A pursuit is given up after so many times the length of the goal's successful ones; 0: with the episode, as in the paper."""
-    horizon: int = 60
+    horizon: int = ranged(60, 1)
     """Most steps of a pursuit, if it is given up at all: three times the horizon 1/(1 − γ) of goals' values, as far as they see."""
-    reachability_threshold: float = 0.5
+    reachability_threshold: float = ranged(0.5, 0.0, 1.0)
     """A goal is reachable if max_s V_seek exceeds this; between 0 and 1 (pruning = values)."""
-    controllability_threshold: float = 0.1
+    controllability_threshold: float = ranged(0.1, 0.0, 1.0)
     """A goal is controllable if mean_s (V_seek + V_avoid) exceeds this; between 0 and 1 (pruning = values)."""
     estimator: EstimatorSettings = field(default_factory=EstimatorSettings)
     """How seek and avoid values are estimated (pruning = values)."""
-    batch_size: int = 1024
+    batch_size: int = ranged(1024, 2)
     """Transitions drawn from replay for one refresh (pruning = values)."""
+    desirability: CriterionName = "paper"
+    """By what goals are drawn to be on offer (see goals/desirability.py)."""
     strategy: StrategyName = "product"
-    """How goals are chosen (see goals/strategies.py)."""
-    goal_set_size: int = 100
+    """How a state chooses among those on offer (see goals/strategies.py)."""
+    goal_set_size: int = ranged(100, 1)
     """K: goals drawn with replacement, ∝ desirability, at each refresh."""
-    num_buckets: int = 5
+    num_buckets: int = ranged(5, 1)
     """k: timescale buckets; 1 turns stratification off (strategy paper)."""
-    num_candidates: int = 5
+    num_candidates: int = ranged(5, 1)
     """m: goals drawn by novelty, of which the most reachable from here is pursued (strategy paper)."""
-    p_task: float = 0.1
+    p_task: float = ranged(0.1, 0.0, 1.0)
     """Share of following the task reward instead of goals, while the task never succeeds."""
-    p_task_most: float = 0.8
+    p_task_most: float = ranged(0.8, 0.0, 1.0)
     """The same when the task succeeds in a quarter of its pursuits or more; in between it rises with success."""
     p_task_of: Literal["steps", "choices"] = "steps"
     """What p_task is a share of: steps (a pursuit of the task lasts to the end of the episode), or choices, as in the paper."""
-    mastery_threshold: float = 0.6
+    mastery_threshold: float = ranged(0.6, 0.0, 1.0)
     """κ: a goal is mastered if its success rate over the last 10 pursuits exceeds this."""
-    mastery_pursuits: int = 10
+    mastery_pursuits: int = ranged(10, 1)
     """Pursuits needed before a goal can be mastered."""
-    recombinations: int = 1
+    recombinations: int = ranged(1, 0)
     """AND-goals tried at each refresh; 0 turns recombination off."""
-    max_goals: int = 20_000
+    max_goals: int = ranged(20_000, 0)
     """Most goals the table may hold beyond the single bits; then recombination stops."""
-    max_members: int = 8
+    max_members: int = ranged(8, 1)
     """Most bits an AND-goal may have."""
-    weigh: bool = True
-    """Off: plausible goals are drawn uniformly instead of ∝ desirability (an ablation)."""
 
     def __post_init__(self) -> None:
-        for name, allowed in (("strategy", tuple(STRATEGIES)), ("pruning", ("trials", "values", "observed", "off")),
-                              ("p_task_of", ("steps", "choices"))):
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {getattr(self, name)!r}")
-        for name in ("optimism", "retry", "reachability_threshold", "controllability_threshold", "p_task", "p_task_most",
-                     "mastery_threshold"):
-            value = getattr(self, name)
-            if not 0.0 <= value <= 1.0:
-                raise ValueError(f"{name} must lie between 0 and 1, got {value}")
+        super().__post_init__()
         if self.optimism + self.retry > 1.0:
-            raise ValueError(f"optimism and retry must leave something, got {self.optimism} + {self.retry}")
-        minimum = {"patience": 0, "horizon": 1, "batch_size": 2, "goal_set_size": 1, "num_buckets": 1, "num_candidates": 1,
-                   "mastery_pursuits": 1, "recombinations": 0, "max_goals": 0, "max_members": 1}
-        for name, least in minimum.items():
-            if not getattr(self, name) >= least:
-                raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
+            raise refuse("optimism + retry", "at most 1", self.optimism + self.retry)
 
 
 class ProtoGoalEvaluator:
@@ -257,20 +244,19 @@ class ProtoGoalEvaluator:
         # that are plausible now, so that nothing pruned is built upon.
         """
         s, table = self.settings, self.table
-        strategy = STRATEGIES[s.strategy]
         can = competence(table, self._kinds()) if s.competence else np.ones(table.size)
-        utility = strategy.utility(table) * can if s.weigh else np.ones(table.size)
+        utility = CRITERIA[s.desirability](table)
         given_up = np.where(self.has_control, 0, self.practice.times(table.size))
         share = shares(self.verdict, s.optimism, s.retry)
         # DEVIATION(D23): a goal drawn twice is offered once
-        ids = np.unique(draw_rationed(utility, self.verdict, given_up, s.goal_set_size, share, self._rng))
+        ids = np.unique(draw_rationed(utility * can, self.verdict, given_up, s.goal_set_size, share, self._rng))
         self._assign_slots(ids)
         ids = ids[self.slots.has(table.member_array[ids])]
         members = table.member_array[ids]
         longest = max(1, int((members >= 0).sum(1).max(initial=1)))
         self.goal_set = GoalSet(
             self.goal_set.version + 1, ids, members[:, :longest].copy(), self.slots.of(members[:, :longest]),
-            novelty(table.count[ids]), can[ids], strategy.weight(table)[ids], self._timescale[ids],
+            novelty(table.count[ids]), can[ids], utility[ids], self._timescale[ids],
             np.zeros(len(ids), np.int64), self.verdict[ids], np.array([share[Verdict(v)] for v in self.verdict[ids]]),
             limits(table, ids, s.patience, s.horizon), s.strategy, self.p_task, s.num_candidates,
         ).in_buckets(s.num_buckets)
@@ -339,26 +325,6 @@ class ProtoGoalEvaluator:
     def chance(self) -> NDArray[np.float64]:
         """How often a pursuit of each goal would succeed by chance, [G]."""
         return chance(self.table)
-
-    def select(self, values: Values | ArrayLike, rng: np.random.Generator, bits: ArrayLike | None = None) -> NDArray[np.int64]:
-        """The goal to pursue in each of n states → ids [n], TASK (−1) for the task.
-
-        `values` is V(s, g) for every goal of `goal_set`, [n, k], or a function that gives it for candidates only, see
-        `strategies.Values`. `bits` [n, B] are the states' own, so that nothing attained already is offered.
-        """
-        lookup: Values
-        if callable(values):
-            if bits is None:
-                raise ValueError("a function of values needs the states' bits, [n, B], to know how many states there are")
-            n, lookup = len(np.asarray(bits)), values
-        else:
-            matrix = np.atleast_2d(np.asarray(values, np.float64))
-            if matrix.shape[1] != len(self.goal_set):
-                raise ValueError(f"values must have one column for each of the {len(self.goal_set)} goals on offer, "
-                                 f"got shape {matrix.shape}")
-            n, lookup = len(matrix), lambda rows, positions: np.take_along_axis(matrix[rows], positions, 1)
-        active = np.full((n, 1), -1, np.int32) if bits is None else sparse_bits(self.table.check_bits(bits))
-        return select(self.goal_set, lookup, active, rng)
 
     # --- words ----------------------------------------------------------------------------------------------------
 

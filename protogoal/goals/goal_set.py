@@ -29,7 +29,7 @@ class GoalSet:
     slots: NDArray[np.int32]  # [k, L] the network's rows for them
     novelty: Floats  # [k] 1/√N(g)
     competence: Floats  # [k] what pursuits say of its success, in (0, 1]
-    weight: Floats  # [k] of the strategy, whatever the state
+    desirability: Floats  # [k] u(g) by which it was drawn
     timescale: Floats  # [k] h(g)
     bucket: Ints  # [k] 0 (slow or far) … k−1 (quick), ascending
     verdict: NDArray[np.int8]  # [k]

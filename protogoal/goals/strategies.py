@@ -1,39 +1,34 @@
-"""How to choose among goals: strategies behind one small interface, the paper's and ours, and two to compare them with.
+"""How a state chooses among the goals on offer: strategies, the paper's and ours, and two to compare them with.
 
-A strategy says three things: how much a plausible goal is wanted in the draw of the K that are offered (`utility`), the
-weight that is published with each of them (`weight`), and how a state chooses among them (`choose`).
-
-    paper     u = R + 1/√N;   a bucket uniformly, m of it ∝ 1/√N, then argmax C(g)·V(s, g)       (paper §4.2, §5.1)
-    product   u = R + 1/√N;   P(g | s) ∝ 1/√N(g) · C(g) · (clip(V(s, g), 0, 1) + ε)       novelty × competence × reachability;
-                              undecided goals, which are to be tried, without the last factor
-    uniform   u = 1;          P(g) = 1/k
-    progress  u = LP + ε;     P(g) ∝ LP(g) + ε,   LP = |S over the last 5 pursuits − S over the 5 before|
+    paper      a bucket uniformly, m of it ∝ 1/√N, then argmax C(g)·V(s, g)       (paper §5.1)
+    product    P(g | s) ∝ 1/√N(g) · C(g) · (clip(V(s, g), 0, 1) + ε)       novelty × competence × reachability;
+               undecided goals, which are to be tried, without the last factor
+    uniform    P(g) = 1/k
+    desirable  P(g) ∝ u(g), the desirability by which it was drawn
 
 C(g) = min(1, 4 (s + 5 C_κ)/(n + 5)), with s successes among n recent pursuits (old ones fade, n < 34) and C_κ the share of all its
 kind's, is what pursuits say of a goal: V overestimates what it has hardly seen, and of two hundred cells nobody should have to fail
 ten times in each. What succeeds one time in four is as good as what always does: it is where something can be learned.
 
-`PGESettings.strategy` names a strategy. To add one, add a row to `STRATEGIES` and its name to `StrategyName`.
-`selection.select` calls `choose`; the evaluator calls the other two at each refresh.
+`PGESettings.strategy` names one, the goal set carries the name, and `selection.select` calls it. To add one, add a row to
+`STRATEGIES` and its name to `StrategyName`. Which goals are on offer at all is another matter: `desirability.CRITERIA`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from protogoal.goals.desirability import desirability
 from protogoal.goals.goal_set import Floats, GoalSet, Ints
 from protogoal.goals.plausibility import Verdict
 from protogoal.goals.table import GoalTable
 
 Bools = NDArray[np.bool_]
 
-StrategyName = Literal["paper", "product", "uniform", "progress"]
+StrategyName = Literal["paper", "product", "uniform", "desirable"]
 
 Values = Callable[[Ints, Ints], Floats]
 """V(rows [n], positions [n, m]) → [n, m]: values of goals, as positions in the goal set, in the states of those rows."""
@@ -43,20 +38,7 @@ Choice = tuple[Ints, Bools]
 
 GOOD_SUCCESS = 0.25  # of pursuits; more is no better
 PRIOR = 5.0  # pursuits that the kind of a goal counts for
-PROGRESS_FLOOR = 0.1  # what stands still now may move later
 VALUE_FLOOR = 0.01  # a goal whose value is not learned yet keeps this much
-
-
-@dataclass(frozen=True)
-class Strategy:
-    """One way to choose goals."""
-
-    choose: Callable[[GoalSet, Values, Ints, Bools, np.random.Generator], Choice]
-    """(goals, values, rows [n], attained already [n, k], rng) → `Choice`; attained goals are not offered."""
-    utility: Callable[[GoalTable], Floats]
-    """The weight of every goal of the table in the draw of K, [G]."""
-    weight: Callable[[GoalTable], Floats]
-    """What is published with each goal on offer, [G]."""
 
 
 def competence(table: GoalTable, kind: NDArray[np.integer[Any]]) -> Floats:
@@ -93,9 +75,14 @@ def choose_reachable(goals: GoalSet, values: Values, rows: Ints, attained: Bools
     return np.take_along_axis(candidates, best, 1)[:, 0], np.take_along_axis(value, best, 1)[:, 0] > -np.inf
 
 
-def choose_weighted(goals: GoalSet, values: Values, rows: Ints, attained: Bools, rng: np.random.Generator) -> Choice:
-    """P(g) ∝ the published weight, whatever the state."""
-    return _draw(np.where(attained, 0.0, goals.weight), goals, rng)
+def choose_uniform(goals: GoalSet, values: Values, rows: Ints, attained: Bools, rng: np.random.Generator) -> Choice:
+    """Any of them, whatever the state."""
+    return _draw(np.where(attained, 0.0, 1.0), goals, rng)
+
+
+def choose_desirable(goals: GoalSet, values: Values, rows: Ints, attained: Bools, rng: np.random.Generator) -> Choice:
+    """P(g) ∝ u(g), whatever the state."""
+    return _draw(np.where(attained, 0.0, goals.desirability), goals, rng)
 
 
 def choose_product(goals: GoalSet, values: Values, rows: Ints, attained: Bools, rng: np.random.Generator) -> Choice:
@@ -122,21 +109,10 @@ def _draw(weight: Floats, goals: GoalSet, rng: np.random.Generator) -> Choice:
     return position, total > 0
 
 
-def _wanted(table: GoalTable) -> Floats:
-    return desirability(table.count, table.reward_mean)
-
-
-def _ones(table: GoalTable) -> Floats:
-    return np.ones(table.size)
-
-
-def _progress(table: GoalTable) -> Floats:
-    return table.learning_progress + PROGRESS_FLOOR
-
-
-STRATEGIES: dict[str, Strategy] = {
-    "paper": Strategy(choose_reachable, utility=_wanted, weight=_ones),
-    "product": Strategy(choose_product, utility=_wanted, weight=_ones),
-    "uniform": Strategy(choose_weighted, utility=_ones, weight=_ones),
-    "progress": Strategy(choose_weighted, utility=_progress, weight=_progress),
+STRATEGIES: dict[str, Callable[[GoalSet, Values, Ints, Bools, np.random.Generator], Choice]] = {
+    "paper": choose_reachable,
+    "product": choose_product,
+    "uniform": choose_uniform,
+    "desirable": choose_desirable,
 }
+"""(goals, values, rows [n], attained already [n, k], rng) → `Choice`; attained goals are not offered."""

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from protogoal.goals.features import observation_features
 from protogoal.goals.lspi import LSPI
 from protogoal.goals.table import popcount, unpack_columns
+from protogoal.settings import Settings, ranged
 
 Floats = NDArray[np.float64]
 
@@ -80,32 +81,21 @@ class SeekAvoid:
 
 
 @dataclass(frozen=True)
-class EstimatorSettings:
+class EstimatorSettings(Settings):
     """How seek and avoid values are estimated. Where the paper gives a number (Table 2), it is the default."""
 
-    projections: int = 32
+    projections: int = ranged(32, 1)
     """Random projections of an observation that is larger than whole_up_to."""
-    whole_up_to: int = 0
+    whole_up_to: int = ranged(0, 0)
     """Observations with at most this many changing entries are used as they are; 0 always projects, as the paper does."""
-    discount: float = 0.95
+    discount: float = ranged(0.95, 0.0, 0.9999999)
     """γ of the seek and avoid values."""
-    ridge: float = 0.01
+    ridge: float = ranged(0.01, 1e-12)
     """Ridge of the weights."""
-    policy_iterations: int = 2
+    policy_iterations: int = ranged(2, 1)
     """LSTDQ solves, the first of them for the uniform policy."""
-    goals_at_once: int = 128
+    goals_at_once: int = ranged(128, 1)
     """Goals in one chunk of work; bounds the memory."""
-
-    def __post_init__(self) -> None:
-        if not 0.0 <= self.discount < 1.0:
-            raise ValueError(f"discount is {self.discount}, must be at least 0 and below 1")
-        for name in ("projections", "policy_iterations", "goals_at_once"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}, must be at least 1")
-        if not self.whole_up_to >= 0:
-            raise ValueError(f"whole_up_to is {self.whole_up_to}, must be at least 0")
-        if not self.ridge > 0:
-            raise ValueError(f"ridge is {self.ridge}, must be positive")
 
 
 def seek_avoid_values(

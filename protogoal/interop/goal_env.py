@@ -32,6 +32,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from protogoal.goals.evaluator import PGESettings, ProtoGoalEvaluator
+from protogoal.goals.selection import select
 from protogoal.goals.spaces import ProtoGoalSpace
 from protogoal.goals.table import TASK, attained_by
 from protogoal.goals.values import TransitionBatch
@@ -228,7 +229,7 @@ class ProtoGoalEnv(gymnasium.Env[dict[str, Any], Any]):
             batch = {key: _stack([state[key] for state in wanted]) for key in wanted[0]}
             return np.asarray(self.values(batch), np.float64).reshape(positions.shape)
 
-        return int(self.evaluator.select(values, self.np_random, self._bits[None])[0])
+        return int(select(goals, values, self._bits[None], self.np_random)[0])
 
     def _hindsight(self, bits_before: NDArray[np.bool_]) -> int:
         """The goal to learn from this step in hindsight: plausible, attained, if possible just now; ∝ 1/√N."""

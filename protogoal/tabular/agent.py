@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protogoal.goals.evaluator import PGESettings, ProtoGoalEvaluator
+from protogoal.goals.selection import select
 from protogoal.goals.spaces import ProtoGoalSpace
 from protogoal.goals.stored import stored_like, stored_number
 from protogoal.goals.table import TASK, contains, sparse_bits
@@ -126,7 +127,7 @@ class ProtoGoalAgent(QLearningAgent):
     """Algorithm 1: pursues goals that the evaluator keeps, and learns of all of them from every transition.
 
     Goals are the single proto-goals: a table cannot generalise to conjunctions, so recombination is off. With
-    `compiled_selection` = False every goal is chosen by `ProtoGoalEvaluator.select` itself, to the same result.
+    `compiled_selection` = False every goal is chosen by `goals.selection.select` itself, to the same result.
     """
 
     def __init__(self, tables: TransitionTables, space: ProtoGoalSpace, settings: TabularSettings | None = None,
@@ -195,7 +196,7 @@ class ProtoGoalAgent(QLearningAgent):
             return
         goals = self.evaluator.goal_set
         values = self.v_seek[state, goals.ids][None]
-        self._carry[kernels.GOAL] = self.evaluator.select(values, self._rng, self.bits[state][None])[0]
+        self._carry[kernels.GOAL] = select(goals, values, self.bits[state][None], self._rng)[0]
         self._carry[kernels.PURSUIT_TIME] = 0
 
     def take_pursuits(self) -> Pursuits:

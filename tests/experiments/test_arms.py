@@ -16,7 +16,7 @@ from protogoal.presets import PRESETS
 
 TAXI = arms.Comparison(
     "toy", "Two arms on Taxi", "goals help.",
-    [arms.Arm("proto-goal", "taxi-protogoal"), arms.Arm("p_task = 0.5", "taxi-protogoal", {"pge.p_task": 0.5, "pge.weigh": False})],
+    [arms.Arm("proto-goal", "taxi-protogoal"), arms.Arm("p_task = 0.5", "taxi-protogoal", {"pge.p_task": 0.5, "pge.kinds": False})],
     {"smoke": arms.Scale(2000, 2)}, {"learning.eval_episodes": 10}, {"learning.eval_every": 1000})
 
 
@@ -93,7 +93,7 @@ def test_a_folder_that_cannot_be_written_is_one_clear_line(tmp_path):
 def test_fields_become_options():
     command = arms.arguments(TAXI, TAXI.arms[1], 3, "smoke", arms.Path("out"))
     assert command[:2] == ["train", "taxi-protogoal"]
-    assert "--pge.no_weigh" in command
+    assert "--pge.no_kinds" in command
     assert command[command.index("--seed") + 1] == "3"
     assert command[command.index("--learning.eval_every") + 1] == "1000"
 

@@ -7,22 +7,24 @@ from protogoal.config import TabularConfig
 from protogoal.experiments import experiment, strategies
 from protogoal.experiments.arms import CURVES
 from protogoal.experiments.curves import write_csv
-from protogoal.goals.selection import STRATEGIES
+from protogoal.goals.desirability import CRITERIA
+from protogoal.goals.strategies import STRATEGIES
 from protogoal.presets import PRESETS
 from protogoal.run.tabular import TabularSession
 
 
 def test_every_strategy_is_an_arm_of_both_domains():
-    assert set(strategies.ARMS.values()) == set(STRATEGIES)
+    assert {name for _, name in strategies.ARMS.values()} == set(STRATEGIES)
+    assert {u for u, _ in strategies.ARMS.values()} == set(CRITERIA)
     for comparison in strategies.COMPARISONS.values():
-        assert [arm.fields["pge.strategy"] for arm in comparison.arms] == list(strategies.ARMS.values())
+        assert [tuple(arm.fields.values()) for arm in comparison.arms] == list(strategies.ARMS.values())
         assert all(arm.preset in PRESETS for arm in comparison.arms)
 
 
-@pytest.mark.parametrize("strategy", list(STRATEGIES))
-def test_the_tabular_agent_pursues_goals_with_every_strategy(strategy):
+@pytest.mark.parametrize(("utility", "strategy"), strategies.ARMS.values())
+def test_the_tabular_agent_pursues_goals_with_every_strategy(utility, strategy):
     config = TabularConfig(steps=3_000)
-    agent = TabularSession(replace(config, pge=replace(config.pge, strategy=strategy))).agent
+    agent = TabularSession(replace(config, pge=replace(config.pge, desirability=utility, strategy=strategy))).agent
     agent.advance(3_000)
     pursuits = agent.take_pursuits()
     assert agent.compiled_selection == (strategy == "paper")

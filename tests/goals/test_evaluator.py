@@ -7,6 +7,7 @@ from protogoal.goals import TASK, CounterThresholds, PGESettings, ProtoGoalEvalu
 from protogoal.goals import evaluator as module
 from protogoal.goals.desirability import desirability
 from protogoal.goals.practice import LEAST_LIMIT
+from protogoal.goals.selection import select
 from protogoal.goals.trials import LAGS, TrialEvents
 
 CELLS, LAMP, SUN, NEVER = range(6), 6, 7, 8
@@ -82,7 +83,7 @@ def test_what_turned_on_too_seldom_is_undecided_and_has_a_bounded_share_of_the_c
     rare = goals.verdict == Verdict.UNDECIDED
     assert set(goals.ids[rare].tolist()) <= set(range(10, 30))
     assert rare.any()
-    chosen = pge.select(np.full((5000, len(goals)), 0.5), np.random.default_rng(0))
+    chosen = select(goals, np.full((5000, len(goals)), 0.5), np.zeros((5000, 40), bool), np.random.default_rng(0))
     assert (chosen >= 10).mean() == pytest.approx(pge.settings.optimism / (1 - pge.settings.retry), abs=0.03)
 
 
@@ -205,20 +206,16 @@ def test_tabular_values_take_the_same_path():
         pge.refresh_values(SeekAvoid(np.zeros(2), np.zeros(2), np.zeros(2), np.zeros(2, int)))
 
 
-def test_select_takes_a_matrix_or_a_function():
+def test_what_is_attained_already_is_not_selected():
     pge = filled()
     rng = np.random.default_rng(0)
     bits = corridor()[0][:50]
-    assert pge.select(np.empty((2, 0)), rng).tolist() == [TASK, TASK]  # before the first refresh
+    assert (select(pge.goal_set, np.empty((50, 0)), bits, rng) == TASK).all()  # before the first refresh
     k = len(pge.refresh())
-    assert pge.select(np.ones((50, k)), rng).shape == (50,)
-    chosen = pge.select(lambda rows, positions: np.ones(positions.shape), rng, bits)
+    chosen = select(pge.goal_set, np.ones((50, k)), bits, rng)
     on = chosen != TASK
+    assert on.any()
     assert not bits[on, chosen[on]].any()
-    with pytest.raises(ValueError, match="one column for each"):
-        pge.select(np.ones((2, k + 1)), rng)
-    with pytest.raises(ValueError, match="needs the states' bits"):
-        pge.select(lambda rows, positions: np.ones(positions.shape), rng)
 
 
 def test_with_few_slots_only_goals_that_have_one_are_offered():

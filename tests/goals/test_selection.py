@@ -7,7 +7,7 @@ from reference.goals import candidate_probabilities
 
 from protogoal.goals.goal_set import GoalSet
 from protogoal.goals.selection import select
-from protogoal.goals.strategies import draw_candidates
+from protogoal.goals.strategies import STRATEGIES, draw_candidates
 from protogoal.goals.table import TASK
 
 NOWHERE = np.full((500, 1), -1)  # states in which nothing is on
@@ -38,7 +38,7 @@ def test_competence_stands_beside_values():
     assert set(select(goals, lambda rows, p: value[p], NOWHERE, np.random.default_rng(0)).tolist()) == {0}
 
 
-@pytest.mark.parametrize("strategy", ["paper", "product", "uniform", "progress"])
+@pytest.mark.parametrize("strategy", list(STRATEGIES))
 def test_goals_attained_where_the_agent_stands_are_not_offered(strategy):
     members = np.array([[0, -1], [1, -1], [2, 5]], np.int32)
     goals = paper(3, members=members, slots=members, strategy=strategy)
@@ -79,3 +79,15 @@ def test_values_are_asked_only_for_the_rows_that_need_them():
     seen.clear()
     chosen = select(paper(2, num_candidates=4, p_task=0.5), values, NOWHERE, np.random.default_rng(0))
     assert seen[0][0] == (chosen != TASK).sum()
+
+
+def test_values_may_be_a_matrix_and_bits_dense():
+    value, bits = np.array([[0.2, 0.9, 0.4]] * 500), np.zeros((500, 3), bool)
+    bits[:250, 1] = True
+    chosen = select(paper(3), value, bits, np.random.default_rng(0))
+    assert set(chosen[:250].tolist()) == {2}
+    assert set(chosen[250:].tolist()) == {1}
+    with pytest.raises(ValueError, match=r"a column for each of the 3 goals on offer; got shape \(500, 2\)"):
+        select(paper(3), value[:, :2], bits, np.random.default_rng(0))
+    with pytest.raises(ValueError, match=r"ids \[n, L\]; got float64"):
+        select(paper(3), value, bits.astype(float), np.random.default_rng(0))

@@ -5,9 +5,10 @@ import pytest
 from reference.goal_sets import make_goal_set
 
 from protogoal.goals import TASK, PGESettings, ProtoGoalEvaluator, SeekAvoid
+from protogoal.goals.desirability import CRITERIA, PROGRESS_FLOOR
 from protogoal.goals.plausibility import Verdict
 from protogoal.goals.selection import select
-from protogoal.goals.strategies import PRIOR, PROGRESS_FLOOR, STRATEGIES, VALUE_FLOOR, competence
+from protogoal.goals.strategies import PRIOR, STRATEGIES, VALUE_FLOOR, competence
 from protogoal.goals.table import FADE, GoalTable
 
 LENGTH = 5  # of pursuits, where it does not matter
@@ -44,16 +45,16 @@ def test_product_multiplies_novelty_competence_and_reachability():
     np.testing.assert_allclose(shares(goals, value)[1:], expected / expected.sum(), atol=0.01)
 
 
-def test_progress_follows_its_weights_alone():
-    weight = np.array([0.1, 0.1, 0.7, 0.1])
-    np.testing.assert_allclose(shares(four("progress", weight=weight), [0.9, 0.9, 0.0, 0.9])[1:], weight, atol=0.01)
+def test_desirable_follows_desirability_alone():
+    wanted = np.array([0.1, 0.1, 0.7, 0.1])
+    np.testing.assert_allclose(shares(four("desirable", desirability=wanted), [0.9, 0.9, 0.0, 0.9])[1:], wanted, atol=0.01)
 
 
-@pytest.mark.parametrize("strategy", ["product", "uniform", "progress"])
+@pytest.mark.parametrize("strategy", ["product", "uniform", "desirable"])
 def test_goals_of_each_verdict_have_their_share_of_the_choices_whatever_their_weights(strategy):
     verdict = np.array([Verdict.PLAUSIBLE, Verdict.UNDECIDED, Verdict.UNDECIDED, Verdict.UNREACHED], np.int8)
     share = np.array([0.7, 0.2, 0.2, 0.1])
-    goals = four(strategy, verdict=verdict, share=share, weight=np.array([0.01, 3.0, 1.0, 9.0]), count=[10**6, 1, 1, 1])
+    goals = four(strategy, verdict=verdict, share=share, desirability=np.array([0.01, 3.0, 1.0, 9.0]), count=[10**6, 1, 1, 1])
     found = shares(goals, [0.0, 1.0, 1.0, 1.0])[1:]
     np.testing.assert_allclose([found[0], found[1:3].sum(), found[3]], [0.7, 0.2, 0.1], atol=0.01)
     # where none of a verdict can be offered, the others have its part
@@ -95,9 +96,10 @@ def test_learning_progress_compares_the_last_five_pursuits_with_the_five_before(
     np.testing.assert_allclose(table.learning_progress, [1.0, 0.0, 0.4, 1.0])
 
 
+@pytest.mark.parametrize("utility", list(CRITERIA))
 @pytest.mark.parametrize("strategy", list(STRATEGIES))
-def test_every_strategy_works_in_the_evaluator_and_survives_a_round_trip(strategy):
-    settings = PGESettings(pruning="values", strategy=strategy, p_task=0.0, p_task_most=0.0)
+def test_every_strategy_and_criterion_works_in_the_evaluator_and_survives_a_round_trip(strategy, utility):
+    settings = PGESettings(pruning="values", desirability=utility, strategy=strategy, p_task=0.0, p_task_most=0.0)
     pge = ProtoGoalEvaluator(6, 2, settings, seed=1)
     pge.observe(np.zeros((6, 6), bool), np.zeros(6, int), np.eye(6, dtype=bool))
     pge.record_pursuit([2] * 10, [False] * 5 + [True] * 5, [LENGTH] * 10)
@@ -109,13 +111,16 @@ def test_every_strategy_works_in_the_evaluator_and_survives_a_round_trip(strateg
     json.dumps(state, default=lambda x: x.tolist())
     other.load_state_dict(state)
     values = np.random.default_rng(0).random((400, len(pge.goal_set)))
-    chosen = pge.select(values, np.random.default_rng(4))
-    np.testing.assert_array_equal(chosen, other.select(values, np.random.default_rng(4)))
+    nothing = np.zeros((400, 6), bool)
+    chosen = select(pge.goal_set, values, nothing, np.random.default_rng(4))
+    np.testing.assert_array_equal(chosen, select(other.goal_set, values, nothing, np.random.default_rng(4)))
     assert TASK not in chosen
-    if strategy == "progress":
+    if (strategy, utility) == ("desirable", "progress"):
         assert (chosen == 2).mean() == pytest.approx((1 + PROGRESS_FLOOR) / (1 + 6 * PROGRESS_FLOOR), abs=0.1)
 
 
 def test_an_unknown_strategy_names_the_known_ones():
-    with pytest.raises(ValueError, match="paper, product, uniform, progress"):
+    with pytest.raises(ValueError, match="paper, product, uniform, desirable"):
         PGESettings(strategy="random")
+    with pytest.raises(ValueError, match="paper, uniform, progress"):
+        PGESettings(desirability="random")

@@ -13,7 +13,7 @@ def make_goal_set(ids, count=None, timescale=None, num_buckets=2, **fields):
     count = np.ones(k) if count is None else np.asarray(count)
     plain = {
         "version": 1, "ids": ids, "members": ids[:, None].astype(np.int32), "slots": ids[:, None].astype(np.int32),
-        "novelty": np.maximum(count, 1) ** -0.5, "competence": np.ones(k), "weight": np.ones(k),
+        "novelty": np.maximum(count, 1) ** -0.5, "competence": np.ones(k), "desirability": np.ones(k),
         "timescale": np.linspace(0.1, 0.9, k) if timescale is None else np.asarray(timescale, float),
         "bucket": np.zeros(k, np.int64), "verdict": np.full(k, Verdict.PLAUSIBLE, np.int8), "share": np.ones(k),
         "limit": np.zeros(k, np.int64),

@@ -6,6 +6,7 @@ Random numbers are drawn one by one with `rng.random()`, goals are chosen by the
 import numpy as np
 from reference.goals import turned_on
 
+from protogoal.goals.selection import select
 from protogoal.goals.table import TASK
 from protogoal.goals.values import SeekAvoid
 
@@ -67,7 +68,7 @@ def proto_goal(tables, bits, settings, evaluator, rng, steps):
             s, t, goal = tables.initial_states[int(rng.random() * len(tables.initial_states))], 0, None
         if goal is None:
             values = seek[s, :, evaluator.goal_set.ids].max(1)
-            goal, pursued = int(evaluator.select(values[None], rng, bits[s][None])[0]), 0
+            goal, pursued = int(select(evaluator.goal_set, values[None], bits[s][None], rng)[0]), 0
         if goal != TASK:
             a = argmax_random(seek[s, :, goal], rng)
         elif rng.random() < settings.epsilon:
