@@ -25,6 +25,7 @@ from protogoal.record.interval import wilson_interval
 from protogoal.record.reader import StoreReader
 from protogoal.run import checkpoint
 from protogoal.run.directory import RunDirectory
+from protogoal.run.goal_columns import goal_id
 from protogoal.run.playing import load_session
 from protogoal.run.training import Player, make_player
 from protogoal.run.training import train as train_run
@@ -141,13 +142,7 @@ class Agent:
         """The id of a goal; a ValueError names the nearest where there is none of that name."""
         if not isinstance(goal, str):
             return goal
-        names = self.goals(as_table=False)
-        if goal not in names["name"]:
-            import difflib
-
-            close = difflib.get_close_matches(goal, list(names["name"]), 1, 0.5)
-            raise ValueError(f"no goal is named {goal!r}" + (f"; did you mean {close[0]!r}?" if close else "; see agent.goals()"))
-        return int(names["id"][list(names["name"]).index(goal)])
+        return goal_id(self._session.goal_columns(), goal)
 
     def goals(self, as_table: bool = True) -> Table:
         """Every goal ever observed: id, name, kind, count, success, verdict, whether it is offered and mastered."""

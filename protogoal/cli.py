@@ -121,7 +121,7 @@ def _parser() -> argparse.ArgumentParser:
 
     watch = command("watch", _watch, "what the agent does, for the task or for one goal, as a GIF")
     watch.add_argument("run", type=Path, help="directory of the run")
-    watch.add_argument("--goal", type=int, help="id of a goal, as in protogoal goals (default: the task)")
+    watch.add_argument("--goal", help="name or id of a goal, as in protogoal goals (default: the task)")
     watch.add_argument("--out", type=Path, required=True, help="the GIF to write")
     watch.add_argument("--seed", type=int, default=1, help="seed of the episode (default 1)")
     _add_trust_options(watch)
@@ -201,6 +201,7 @@ def _positive(text: str) -> int:
 
 
 def _envs(parsed: argparse.Namespace, _: list[str]) -> None:
+    from protogoal.domains.installed import packages
     from protogoal.presets import catalog
 
     if parsed.json:
@@ -210,11 +211,15 @@ def _envs(parsed: argparse.Namespace, _: list[str]) -> None:
 
     console = Console(highlight=False, soft_wrap=True)
     for row in catalog():
-        needs = f"   needs: pip install \"protogoal\\[{row['needs']}]\"" if row["needs"] else ""
-        console.print(f"[bold]{row['name']}[/]   {row['actions']} actions, {row['size']:,} proto-goals{needs}")
+        lacks = f"   [yellow]✕ pip install \"protogoal\\[{row['missing']}]\"[/]" if row["missing"] else "   [green]✓ installed[/]"
+        console.print(f"[bold]{row['name']}[/]   {row['actions']} actions, {row['size']:,} proto-goals{lacks}")
         console.print(f"    [dim]environment[/]  {row['env']}")
         console.print(f"    [dim]proto-goals[/]  {row['proto_goals']}")
         console.print(f"    [dim]presets[/]      {'  '.join(row['presets']) or '–'}\n")
+    console.print("Other people's environments, and what draws them:")
+    for row in packages():
+        state = "[green]✓ installed[/]" if row["installed"] else f"[yellow]✕ {row['install']}[/]".replace("[pro", "\\[pro")
+        console.print(f"    {row['package']:10} {state}   [dim]{row['words']}[/]")
 
 
 def _train(parsed: argparse.Namespace, rest: list[str]) -> int:
@@ -317,8 +322,7 @@ def _resume(parsed: argparse.Namespace, _: list[str]) -> None:
 def _eval(parsed: argparse.Namespace, _: list[str]) -> None:
     from protogoal.api import load
 
-    goal = int(parsed.goal) if parsed.goal and parsed.goal.isdecimal() else parsed.goal
-    result = load(parsed.run, _trust(parsed)).evaluate(parsed.episodes, parsed.seed, goal)
+    result = load(parsed.run, _trust(parsed)).evaluate(parsed.episodes, parsed.seed, _goal(parsed))
     if parsed.json:
         print(json.dumps(result))
     else:
@@ -326,10 +330,16 @@ def _eval(parsed: argparse.Namespace, _: list[str]) -> None:
               f"{result['episodes']} episodes, trained for {result['steps']:,} steps)")
 
 
+def _goal(parsed: argparse.Namespace) -> int | str | None:
+    """What --goal names: an id, or a name."""
+    goal: str | None = parsed.goal
+    return int(goal) if goal is not None and goal.isdecimal() else goal
+
+
 def _watch(parsed: argparse.Namespace, _: list[str]) -> None:
     from protogoal.run.playing import watch
 
-    print(watch(parsed.run, parsed.goal, parsed.out, parsed.seed, _trust(parsed)))
+    print(watch(parsed.run, _goal(parsed), parsed.out, parsed.seed, _trust(parsed)))
 
 
 def _play(parsed: argparse.Namespace, _: list[str]) -> int:

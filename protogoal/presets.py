@@ -38,7 +38,7 @@ def announced_presets() -> dict[str, Any]:
 
 
 def catalog() -> list[dict[str, Any]]:
-    """What can be trained, as JSON-able rows: each domain with its proto-goals, and the presets of each."""
+    """What can be trained, as JSON-able rows: each domain with its proto-goals, the extras it needs and lacks, its presets."""
     presets = PRESETS | announced_presets()
     rows = [asdict(row) for kind in registry.DOMAINS for row in registry.domain(kind).rows()]
     return [row | {"presets": [name for name in presets if name.startswith(f"{row['name']}-")]} for row in rows]

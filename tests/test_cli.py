@@ -31,6 +31,21 @@ def test_envs_lists_domains_with_sizes(capsys):
     assert main(["envs"]) == 0
 
 
+def test_envs_says_what_is_installed_and_what_to_install(capsys, monkeypatch):
+    from protogoal.domains import installed
+
+    monkeypatch.setattr(installed, "is_installed", lambda module: module == "torch")
+    assert main(["envs", "--json"]) == 0
+    rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
+    assert (rows["taxi"]["missing"], rows["deep-sea"]["missing"]) == ("", "")
+    assert rows["minihack-narrow-river"]["missing"] == "minihack"
+    assert main(["envs"]) == 0
+    told = capsys.readouterr().out
+    assert '✕ pip install "protogoal[minihack]"' in told
+    assert "✕ pip install ale-py" in told
+    assert "✓ installed" in told
+
+
 def test_the_papers_settings_are_one_option_away(capsys):
     assert main(["train", "baba-umaze-small-protogoal", "--scale", "paper", "--help"]) == 0
     words = " ".join(capsys.readouterr().out.split())
@@ -58,8 +73,8 @@ def test_goals_and_why_speak_in_words(taxi_run, capsys):
 
 
 def test_watch_writes_a_gif_for_the_task_and_for_a_goal(taxi_run, tmp_path, capsys):
-    for extra in ([], ["--goal", "3"]):
-        file = tmp_path / f"clip{len(extra)}.gif"
+    for n, extra in enumerate(([], ["--goal", "3"], ["--goal", "taxi at (0,3)"])):
+        file = tmp_path / f"clip{n}.gif"
         assert main(["watch", str(taxi_run), "--out", str(file), *extra]) == 0
         assert file.read_bytes()[:6] == b"GIF89a"
 
@@ -68,6 +83,8 @@ def test_watching_what_is_no_goal_is_one_clear_line(taxi_run, tmp_path, capsys):
     for goal in ("-1", "99999"):
         assert main(["watch", str(taxi_run), "--out", str(tmp_path / "clip.gif"), "--goal", goal]) == 2
         assert len(capsys.readouterr().err.strip().splitlines()) == 1
+    assert main(["watch", str(taxi_run), "--out", str(tmp_path / "clip.gif"), "--goal", "taxi at 0,3"]) == 2
+    assert "did you mean 'taxi at (0,3)' or " in capsys.readouterr().err
 
 
 def test_watching_without_pygame_says_what_to_install(taxi_run, tmp_path, capsys, monkeypatch):

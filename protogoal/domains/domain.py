@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from protogoal import registry
+from protogoal.domains.installed import EXTRAS, is_installed, missing
 from protogoal.envs.vector import BatchEnv
 from protogoal.envs.views import innermost
 from protogoal.goals.spaces import ProtoGoalSpace
 from protogoal.settings import DomainSettings
-
-EXTRAS = {"torch": "deep", "minihack": "minihack", "ray": "ray"}
-"""Module → the extra that installs it."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +26,11 @@ class Row:
     actions: int
     proto_goals: str
     size: int  # B
-    needs: str = ""  # the extras to install
+    needs: str = ""  # extras, joined by commas
+    missing: str = field(default="", init=False)  # those of them that are not installed
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "missing", missing(self.needs))
 
 
 @dataclass(frozen=True)
@@ -98,5 +99,5 @@ def picture(settings: DomainSettings, env: BatchEnv, at_start: bool = False) -> 
 def check_installed(what: str, modules: tuple[str, ...]) -> None:
     """A ValueError with what to install, where a module is missing."""
     for module in modules:
-        if importlib.util.find_spec(module) is None:
+        if not is_installed(module):
             raise ValueError(f"{what} needs {module}: pip install 'protogoal[{EXTRAS[module]}]'")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,8 @@ from numpy.typing import NDArray
 
 from protogoal.goals.evaluator import ProtoGoalEvaluator
 from protogoal.goals.plausibility import Verdict
+
+NAMES_SUGGESTED = 3  # where a goal's name is not known
 
 
 def columns_of(evaluator: ProtoGoalEvaluator) -> dict[str, NDArray[Any]]:
@@ -20,3 +24,13 @@ def columns_of(evaluator: ProtoGoalEvaluator) -> dict[str, NDArray[Any]]:
     chosen = {name: state[name][ids] for name in ("count", "pursuits", "success", "offered", "mastered")}
     verdict = np.array([Verdict(int(value)).name.lower().replace("_", " ") for value in state["verdict"][ids]], dtype=object)
     return names | chosen | {"verdict": verdict}
+
+
+def goal_id(columns: Mapping[str, NDArray[Any]], name: str) -> int:
+    """The id of the goal of this name; a ValueError says which names come closest where there is none."""
+    names = columns["name"].tolist()
+    if name in names:
+        return int(columns["id"][names.index(name)])
+    close = difflib.get_close_matches(name, names, NAMES_SUGGESTED, 0.5)
+    words = "; did you mean " + " or ".join(map(repr, close)) + "?" if close else "; protogoal goals lists them all"
+    raise ValueError(f"no goal is named {name!r}{words}")
