@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from protogoal.agents.parts import Seeds, Spaces
 from protogoal.agents.r2d2 import R2D2
 from protogoal.config import DeepConfig
-from protogoal.deep.segments import turned_on
 from protogoal.envs.vector import ArraySpec, BatchEnv, BatchStep
+from protogoal.goals.active import turned_on
 from protogoal.settings import AgentSettings, ranged
 
 if TYPE_CHECKING:

@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from protogoal.deep.network import QNetwork
-from protogoal.deep.segments import SegmentBuilder, Segments, turned_on
+from protogoal.deep.segments import SegmentBuilder, Segments
 from protogoal.deep.settings import ActorSettings, ReplaySettings
 from protogoal.deep.stored import check_actor
 from protogoal.envs.vector import PAD, BatchEnv, Observation, check_start
+from protogoal.goals.active import turned_on
 from protogoal.goals.goal_set import GoalSet
 from protogoal.goals.selection import select
 from protogoal.goals.table import TASK

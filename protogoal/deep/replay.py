@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 from protogoal.deep.segments import PER_SEGMENT, PREFIX, Segments, schema
 from protogoal.deep.settings import ReplaySettings
 from protogoal.deep.stored import check_segments
-from protogoal.envs.vector import ArraySpec, dense_bits
+from protogoal.envs.vector import ArraySpec
+from protogoal.goals.active import dense_bits
 from protogoal.goals.stored import stored_array, stored_like, stored_number
 from protogoal.goals.values import TransitionBatch
 
@@ -172,7 +173,7 @@ class Replay:
 
     def _flat(self, segment: Array, t: Array) -> Array:
         """Observations as rows of numbers, [n, D]; ids and characters become one-hot."""
-        parts = []
+        parts: list[Array] = []
         for name, spec in self.spec.items():
             key = f"{PREFIX}{name}"
             rows = self._arrays[key][segment, t]

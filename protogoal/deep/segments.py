@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protogoal.deep.stored import check_segments
-from protogoal.envs.vector import PAD, ArraySpec, BatchStep, Observation
+from protogoal.envs.vector import ArraySpec, BatchStep, Observation
 from protogoal.goals.stored import stored_number
 
 Array = NDArray[Any]
@@ -136,13 +136,6 @@ def schema(observation_spec: dict[str, ArraySpec], num_bits: int, max_active: in
 def bit_dtype(num_bits: int) -> np.dtype[Any]:
     """The smallest integer type for ids of bits and the padding."""
     return np.dtype(np.int16 if num_bits <= np.iinfo(np.int16).max else np.int32)
-
-
-def turned_on(active: Array, before: Array) -> NDArray[np.bool_]:
-    """Which of the active bits [N, L] were off in the state before (its bits [N, L'], padded with -1)."""
-    was_on = (active[:, :, None] == before[:, None, :]).any(-1)
-    on: NDArray[np.bool_] = ~was_on & (active != PAD)
-    return on
 
 
 class SegmentBuilder:

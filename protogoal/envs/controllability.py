@@ -25,7 +25,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from protogoal.envs.vector import dense_bits
+from protogoal.goals.active import dense_bits
 from protogoal.goals.spaces import Factor, ProtoGoalSpace
 
 Ints = NDArray[np.int64]

@@ -22,6 +22,7 @@ from protogoal.envs.observed import Limits
 from protogoal.envs.raw import as_batch, check_kind
 from protogoal.envs.vector import PAD, ArraySpec, BatchStep, Observation
 from protogoal.envs.workers import WorkerPool
+from protogoal.goals.active import WrongIds, widened
 from protogoal.goals.spaces import ProtoGoalSpace
 
 MOST_CHARACTERS = 1024
@@ -78,15 +79,15 @@ class GymBatchEnv:
         if not np.abs(pool.reward).max() <= LARGE_REWARD:
             self._look_at_rewards()
         final_observation = self._observe(pool.final)
-        final_bits = self._bits(self._given(pool.previous), np.asarray(actions), self._given(pool.final))
-        final_bits[pool.crashed] = False  # nothing happened there
-        final_active = self._active(final_bits)
+        final_active = self._active(self.num_envs, self._given(pool.previous), np.asarray(actions), self._given(pool.final))
+        final_active[pool.crashed] = PAD  # nothing happened there
         observation, active = final_observation, final_active
         ended = pool.terminated | pool.truncated
         if ended.any():
             observation = self._observe(pool.observation)
+            starting = self._starting_active(np.flatnonzero(ended))
             active = final_active.copy()
-            active[ended] = self._starting_active(np.flatnonzero(ended))
+            active[ended] = starting
         return BatchStep(observation, active, final_observation, final_active,
                          pool.reward.copy(), pool.terminated.copy(), pool.truncated.copy())
 
@@ -114,7 +115,7 @@ class GymBatchEnv:
         texts = {name: [_encoded(text) for text in ([given[name]] if is_single else given[name])]
                  for name in named if name not in seen}
         state: Any = arrays | texts if isinstance(whole, spaces.Dict) else arrays[WHOLE]
-        return self._observe(arrays), self._active(self._bits(state, None, state)), is_single
+        return self._observe(arrays), self._active(len(next(iter(arrays.values()))), state, None, state), is_single
 
     def _look_at_rewards(self) -> None:
         """Refuses those that are no numbers; tells once of those that are so large that nothing else counts."""
@@ -168,33 +169,26 @@ class GymBatchEnv:
     def _starting_active(self, rows: np.ndarray) -> np.ndarray:
         """Bits of states that no transition led to: b(s, none, s)."""
         start = self._given(self.pool.observation, rows)
-        return self._active(self._bits(start, None, start))
+        return self._active(len(rows), start, None, start)
 
-    def _bits(self, s: Any, a: Any, s_next: Any) -> np.ndarray:
+    def _active(self, n: int, s: Any, a: Any, s_next: Any) -> np.ndarray:
+        """Which bits are on in n transitions, lists of ids as wide as `max_active`."""
         try:
-            bits = np.asarray(self.space.bits(s, a, s_next))
+            active = np.asarray(self.space.active(s, a, s_next))
+        except WrongIds as error:
+            raise EnvironmentFailure(str(error)) from None
         except Exception as error:
             raise failure(error, "the proto-goal space") from error
-        if bits.ndim != 2 or bits.shape[1] != self.num_bits or bits.dtype != np.bool_:
-            raise ValueError(f"the proto-goal space gave {bits.dtype} bits of shape {bits.shape}; it must give bool "
-                             f"[N, {self.num_bits}]")
-        return bits
-
-    def _active(self, bits: np.ndarray) -> np.ndarray:
-        """Bits [n, B] → the ids of what is on, int32 [n, L] padded with −1."""
-        row, bit = np.nonzero(bits)
-        on = np.bincount(row, minlength=len(bits))
-        place = np.arange(len(row)) - (np.cumsum(on) - on)[row]  # rank of each id within its row
-        if len(on) and on.max() > self.max_active:
-            if not self._overflowed:
-                self._overflowed = True
-                self._on_event(f"a transition has {on.max()} bits on, more than max_active = {self.max_active}; "
-                               "the rest are dropped")
-            fits = place < self.max_active
-            row, bit, place = row[fits], bit[fits], place[fits]
-        active = np.full((len(bits), self.max_active), PAD, np.int32)
-        active[row, place] = bit
-        return active
+        if self.space.size != self.num_bits:
+            raise EnvironmentFailure(f"the proto-goal space has {self.space.size:,} bits now, it had {self.num_bits:,}; "
+                                     "their number must stay the same")
+        if len(active) != n:
+            raise EnvironmentFailure(f"the proto-goal space gave {len(active)} rows for {n} transitions; it must give one each")
+        if active.shape[1] > self.max_active and not self._overflowed:
+            self._overflowed = True
+            self._on_event(f"a transition has {active.shape[1]} bits on, more than max_active = {self.max_active}; "
+                           "the rest are dropped")
+        return widened(active, self.max_active)[:, : self.max_active]
 
 
 def _encoded(text: str | bytes) -> bytes:

@@ -31,7 +31,7 @@ class JunkSpace(ProtoGoalSpace):
         if self.first_static + 1 > size:
             raise ValueError(f"junk must be at least {SCREENS + CLOCKS + 1} bits, got {size}")
 
-    def _bits(self, s: Any, a: Any, s_next: Any) -> Any:
+    def _active(self, s: Any, a: Any, s_next: Any) -> Any:
         raise ValueError("junk is made by JunkBatch, not from observations")
 
     def kind(self, i: int) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from gymnasium.envs.toy_text.taxi import TaxiEnv
 
-from protogoal.goals.spaces import Bits, Factor, OneHotFactors
+from protogoal.goals.spaces import Factor, OneHotFactors
 
 DEPOTS: tuple[tuple[str, tuple[int, int]], ...] = (("R", (0, 0)), ("G", (0, 4)), ("Y", (4, 0)), ("B", (4, 3)))
 IN_TAXI = 4  # the passenger's fifth place
@@ -77,5 +77,5 @@ class TaxiSpace(OneHotFactors):
             key=key,
         )
 
-    def _bits(self, s: Any, a: Any, s_next: Sequence[int] | np.ndarray) -> Bits:
-        return super()._bits(None, None, decode(s_next))
+    def _active(self, s: Any, a: Any, s_next: Sequence[int] | np.ndarray) -> Any:
+        return super()._active(None, None, decode(s_next))

@@ -13,13 +13,12 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
+from protogoal.goals.active import PAD
+
 Observation = dict[str, np.ndarray]
 """Name → array [N, …]; the names and shapes are those of `BatchEnv.observation_spec`."""
 
 ObservationKind = Literal["planes", "characters", "vector", "active"]
-
-PAD = -1
-"""Fills the unused places of an array of active ids."""
 
 
 @dataclass(frozen=True)
@@ -93,14 +92,6 @@ class BatchEnv(Protocol):
     def close(self) -> None:
         """Frees what the environments hold. Safe to call twice."""
         ...
-
-
-def dense_bits(active: np.ndarray, num_bits: int) -> np.ndarray:
-    """Ids of active bits, int [..., L] padded with -1, as bool [..., B]."""
-    rows = active.reshape(-1, active.shape[-1])
-    bits = np.zeros((len(rows), num_bits + 1), dtype=bool)  # the last column takes the padding
-    bits[np.arange(len(rows))[:, None], rows] = True
-    return bits[:, :num_bits].reshape(*active.shape[:-1], num_bits)
 
 
 def check_start(env: BatchEnv, observation: Observation, active: np.ndarray) -> None:

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protogoal.envs.controllability import Bits, Dynamics, Ints
-from protogoal.envs.vector import dense_bits
+from protogoal.goals.active import dense_bits
 from protogoal.goals.values import TransitionBatch
 
 EPSILON = 0.2  # of the trained policy

@@ -1,8 +1,8 @@
 """The proto-goal evaluator (paper §3–4): a vast list of binary events in, a small set of goals worth pursuing out.
 
 numpy, scipy and numba only; usable with any agent. Read in this order:
-spaces → table → trials → practice → plausibility → desirability → goal_set → selection → recombination → evaluator; the paper's own
-rule of pruning: values → lspi.
+active → spaces → table → trials → practice → plausibility → desirability → goal_set → selection → recombination → evaluator; the
+paper's own rule of pruning: values → lspi.
 
 Legend, for the whole package: T time, N batch, A actions, B proto-goals (bits), G goals, K features, H hidden;
 arrays over time and batch are time-major, [T, N, …].

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from protogoal.goals.active import sparse_bits
 from protogoal.goals.desirability import CRITERIA, CriterionName, draw_rationed, novelty, shares
 from protogoal.goals.goal_set import GoalSet
 from protogoal.goals.plausibility import Verdict, judge_trials, judge_values, reason
@@ -24,7 +25,7 @@ from protogoal.goals.slots import Slots
 from protogoal.goals.spaces import ProtoGoalSpace
 from protogoal.goals.stored import stored_array, stored_number
 from protogoal.goals.strategies import STRATEGIES, StrategyName, competence
-from protogoal.goals.table import TASK, GoalTable, sparse_bits
+from protogoal.goals.table import TASK, GoalTable
 from protogoal.goals.trials import LAGS, Tested, TrialEvents, Trials
 from protogoal.goals.values import EstimatorSettings, SeekAvoid, TransitionBatch, seek_avoid_values
 from protogoal.settings import Settings, ranged, refuse

@@ -9,9 +9,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from protogoal.goals.active import sparse_bits
 from protogoal.goals.goal_set import GoalSet, Ints
 from protogoal.goals.strategies import STRATEGIES, Values
-from protogoal.goals.table import TASK, attained_in, sparse_bits
+from protogoal.goals.table import TASK, attained_in
 
 
 def select(goals: GoalSet, values: Values | ArrayLike, bits: ArrayLike, rng: np.random.Generator) -> Ints:

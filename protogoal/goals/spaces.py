@@ -1,10 +1,11 @@
-"""Proto-goal spaces (paper §3): a transition (s, a, s') in, a bit vector b ∈ {0,1}^B out.
+"""Proto-goal spaces (paper §3): a transition (s, a, s') in, the ids of the bits of b ∈ {0,1}^B that are on out.
 
 A proto-goal is a binary function b_i(s, a, s'). A space holds B of them, cheaply listed and mostly useless; finding the
 few worth pursuing is the evaluator's work. Every bit has a name for people, a kind to group it by, and, where it has
 one, a cell on a grid. Spaces take batches: the leading axis of every observation is N.
 
-The bits go to `GoalTable` (counts) and, beside the observation, into replay.
+What is on comes as lists of ids (`active.py`), so a bit that is merely declared costs nothing. They go to `GoalTable` (counts) and,
+beside the observation, into replay.
 """
 
 from __future__ import annotations
@@ -16,32 +17,60 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Bits = NDArray[np.bool_]
+from protogoal.goals.active import PAD, Bits, Ids, WrongIds, check_ids, compact, dense_bits, side_by_side, sparse_bits
+
+MOST_BITS = 10_000_000
+"""A space may declare so many: a counter each, about 1 GB."""
 
 
 class ProtoGoalSpace(ABC):
     """B binary functions of a transition, with their names.
 
-    `key` picks this space's part out of a dictionary observation; None takes the observation whole.
+    A class of its own says which are on, in one of two ways: `_active`, lists of ids, for spaces of any size; or `_bits`, a matrix
+    [N, B], simple and good for some thousands of bits. `key` picks this space's part out of a dictionary observation; None takes
+    the observation whole.
     """
 
     def __init__(self, size: int, key: str | None = None):
-        if size < 1:
-            raise ValueError(f"a proto-goal space needs at least 1 bit, got {size}")
+        if not 1 <= size <= MOST_BITS:
+            raise ValueError(f"a proto-goal space has {size:,} bits; allowed are 1…{MOST_BITS:,}")
+        if type(self)._active is ProtoGoalSpace._active and type(self)._bits is ProtoGoalSpace._bits:
+            raise ValueError(f"{type(self).__name__} says of no bit whether it is on; write _active (ids) or _bits (a matrix)")
         self.size = int(size)
         self.key = key
 
-    def bits(self, s: Any, a: Any, s_next: Any) -> Bits:
-        """b(s, a, s') for a batch of transitions → bool [N, B]. `s` and `a` may be None where no bit looks at them."""
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """A class that has a matrix of its own does not inherit the ids of another."""
+        super().__init_subclass__(**kwargs)
+        if "_bits" in vars(cls) and "_active" not in vars(cls):
+            cls._active = ProtoGoalSpace._active  # type: ignore[method-assign]
+
+    def active(self, s: Any, a: Any, s_next: Any) -> Ids:
+        """Which bits of b(s, a, s') are on, for a batch of transitions: lists of ids, int32 [N, L].
+
+        Each row ascends, names an id once, and is padded with −1; L is what the batch needs, and another the next time. `s` and `a`
+        may be None where no bit looks at them.
+        """
         if self.key is not None:
             s = None if s is None else s[self.key]
             s_next = s_next[self.key]
-        return self._bits(s, a, s_next)
+        return check_ids(self._active(s, a, s_next), self.size)
 
-    @abstractmethod
-    def _bits(self, s: Any, a: Any, s_next: Any) -> Bits: ...
+    def bits(self, s: Any, a: Any, s_next: Any) -> Bits:
+        """The same as a matrix, bool [N, B]: for small spaces and for looking at them."""
+        return dense_bits(self.active(s, a, s_next), self.size)
+
+    def _active(self, s: Any, a: Any, s_next: Any) -> Any:
+        """Lists of ids [N, L], ascending, padded with −1; from `_bits` where a class has that instead."""
+        bits = np.asarray(self._bits(s, a, s_next))
+        if bits.ndim != 2 or bits.shape[1] != self.size or bits.dtype != np.bool_:
+            raise WrongIds(f"the proto-goal space gave {bits.dtype} bits of shape {bits.shape}; it must give bool [N, {self.size}]")
+        return sparse_bits(bits)
+
+    def _bits(self, s: Any, a: Any, s_next: Any) -> Any:
+        """A matrix, bool [N, B]; asked for only where a class has no `_active`."""
+        raise NotImplementedError
 
     @abstractmethod
     def name(self, i: int) -> str:
@@ -93,16 +122,14 @@ class OneHotFactors(ProtoGoalSpace):
         super().__init__(int(self._sizes.sum()), key)
         self._grid = grid
 
-    def _bits(self, s: Any, a: Any, s_next: Any) -> Bits:
+    def _active(self, s: Any, a: Any, s_next: Any) -> Any:
         values = np.asarray(s_next)  # [N, F]
         if values.ndim != 2 or values.shape[1] != len(self.factors):
             raise ValueError(f"expected one value for each of {len(self.factors)} factors, [N, {len(self.factors)}], "
                              f"got shape {values.shape}")
         if ((values < 0) | (values >= self._sizes)).any():
             raise ValueError(f"a factor's value lies outside its range; allowed are 0…size−1 of sizes {self._sizes.tolist()}")
-        bits = np.zeros((len(values), self.size), np.bool_)
-        np.put_along_axis(bits, values + self._offsets, True, axis=1)
-        return bits
+        return values + self._offsets
 
     def _locate(self, i: int) -> tuple[Factor, int]:
         f = int(np.searchsorted(self._offsets, i, side="right")) - 1
@@ -132,12 +159,12 @@ class ObjectGrid(ProtoGoalSpace):
         self.rows, self.columns = int(rows), int(columns)
         super().__init__(len(self.planes) * self.rows * self.columns, key)
 
-    def _bits(self, s: Any, a: Any, s_next: Any) -> Bits:
+    def _active(self, s: Any, a: Any, s_next: Any) -> Any:
         planes = np.asarray(s_next)
         expected = (len(self.planes), self.rows, self.columns)
         if planes.shape[1:] != expected:
             raise ValueError(f"expected planes of shape [N, {', '.join(map(str, expected))}], got {planes.shape}")
-        return planes.reshape(len(planes), self.size).astype(np.bool_)
+        return sparse_bits(planes.reshape(len(planes), self.size).astype(np.bool_))  # the observation itself is dense
 
     def name(self, i: int) -> str:
         r, c = self.cell(i)
@@ -165,21 +192,21 @@ class BagOfWords(ProtoGoalSpace):
     def __init__(self, capacity: int = 256, key: str | None = None):
         super().__init__(capacity, key)
         self.vocabulary: dict[str, int] = {}
+        self._words: list[str] = []  # of the vocabulary, as `name` last needed them
         self.overflow = 0
         self.agree: Callable[[list[str]], Sequence[str]] | None = None
         """Where several processes read: takes new words and returns the vocabulary that all of them share, in order."""
 
-    def _bits(self, s: Any, a: Any, s_next: Any) -> Bits:
-        return self.bits_from_text(s_next)
+    def _active(self, s: Any, a: Any, s_next: Any) -> Any:
+        return self.read_all(s_next)
 
-    def bits_from_text(self, texts: Iterable[str | bytes]) -> Bits:
-        """Which known words each text holds → bool [N, B]; new words enter the vocabulary first."""
-        texts = list(texts)
-        bits = np.zeros((len(texts), self.size), np.bool_)
-        for row, text in enumerate(texts):
-            if text:
-                bits[row, self.read(text)] = True
-        return bits
+    def read_all(self, texts: Iterable[str | bytes]) -> Ids:
+        """The known words of each text, lists of ids [N, L]; new words enter the vocabulary first."""
+        read = [sorted(set(self.read(text))) if text else [] for text in texts]
+        active = np.full((len(read), max(1, max(map(len, read), default=0))), PAD, np.int32)
+        for row, ids in zip(active, read, strict=True):
+            row[: len(ids)] = ids
+        return active
 
     def read(self, text: str | bytes) -> list[int]:
         """The bit indices of a text's words."""
@@ -202,10 +229,9 @@ class BagOfWords(ProtoGoalSpace):
         return indices
 
     def name(self, i: int) -> str:
-        for word, j in self.vocabulary.items():
-            if j == i:
-                return f"word: {word}"
-        return f"word #{i} (not seen yet)"
+        if len(self._words) != len(self.vocabulary):
+            self._words = list(self.vocabulary)
+        return f"word: {self._words[i]}" if i < len(self._words) else f"word #{i} (not seen yet)"
 
     def kind(self, i: int) -> str:
         return "word"
@@ -228,25 +254,26 @@ class CounterThresholds(ProtoGoalSpace):
 
     def __init__(self, thresholds: Mapping[str, Sequence[float]], key: str | None = None):
         self.thresholds = {counter: tuple(float(x) for x in values) for counter, values in thresholds.items()}
+        self._counters = list(self.thresholds)
         self._index = np.array([c for c, values in enumerate(self.thresholds.values()) for _ in values], np.int64)
         self._threshold = np.array([x for values in self.thresholds.values() for x in values])
         super().__init__(len(self._threshold), key)
         if not np.isfinite(self._threshold).all():
             raise ValueError("counter thresholds must be finite numbers")
 
-    def _bits(self, s: Any, a: Any, s_next: Any) -> Bits:
+    def _active(self, s: Any, a: Any, s_next: Any) -> Any:
         counters = np.asarray(s_next, np.float64)  # [N, C]
         if counters.ndim != 2 or counters.shape[1] != len(self.thresholds):
             raise ValueError(f"expected {len(self.thresholds)} counters, [N, {len(self.thresholds)}], got shape {counters.shape}")
         if np.isnan(counters).any():
             raise ValueError("a counter is NaN; counters must be numbers")
-        return counters[:, self._index] >= self._threshold
+        return sparse_bits(counters[:, self._index] >= self._threshold)
 
     def name(self, i: int) -> str:
         return f"{self.kind(i)} ≥ {self._threshold[i]:g}"
 
     def kind(self, i: int) -> str:
-        return list(self.thresholds)[int(self._index[i])]
+        return self._counters[int(self._index[i])]
 
 
 class NamedCallables(ProtoGoalSpace):
@@ -258,13 +285,13 @@ class NamedCallables(ProtoGoalSpace):
         self._kind = kind
         super().__init__(len(self.functions), key)
 
-    def _bits(self, s: Any, a: Any, s_next: Any) -> Bits:
-        bits = np.zeros((len(s_next), self.size), np.bool_)
+    def _active(self, s: Any, a: Any, s_next: Any) -> Any:
+        active = np.full((len(s_next), self.size), PAD, np.int32)
         for n in range(len(s_next)):
             transition = (None if s is None else s[n], None if a is None else a[n], s_next[n])
-            for i, function in enumerate(self.functions.values()):
-                bits[n, i] = bool(function(*transition))
-        return bits
+            on = [i for i, function in enumerate(self.functions.values()) if function(*transition)]
+            active[n, : len(on)] = on
+        return compact(active)
 
     def name(self, i: int) -> str:
         return self._names[i]
@@ -281,8 +308,9 @@ class Union(ProtoGoalSpace):
         self._offsets = np.concatenate([[0], np.cumsum([space.size for space in self.spaces])]).astype(np.int64)
         super().__init__(int(self._offsets[-1]))
 
-    def _bits(self, s: Any, a: Any, s_next: Any) -> Bits:
-        return np.concatenate([space.bits(s, a, s_next) for space in self.spaces], axis=1)
+    def _active(self, s: Any, a: Any, s_next: Any) -> Any:
+        return side_by_side([(space.active(s, a, s_next), int(first))
+                             for space, first in zip(self.spaces, self._offsets[:-1], strict=True)])
 
     def _locate(self, i: int) -> tuple[ProtoGoalSpace, int]:
         k = int(np.searchsorted(self._offsets, i, side="right")) - 1

@@ -419,21 +419,6 @@ def _observe(active, turned_on, reward, before, observed, count, reward_sum, sta
                     reward_sum[goal] += reward[t]
 
 
-def sparse_bits(bits: NDArray[np.bool_]) -> NDArray[np.int32]:
-    """Bits [n, B] as ids of those that are on, int32 [n, L], padded with −1; L is the most of any row, at least 1."""
-    row, bit = np.nonzero(bits)
-    many = np.count_nonzero(bits, axis=1)
-    active = np.full((len(bits), max(1, int(many.max(initial=0)))), -1, np.int32)
-    active[row, np.arange(len(row)) - np.repeat(np.cumsum(many) - many, many)] = bit
-    return active
-
-
-def contains(active: NDArray[np.integer[Any]], wanted: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
-    """Which of each row's wanted bits are on: active [n, L], wanted [n, M], padded with −1 → bool [n, M]."""
-    on: NDArray[np.bool_] = (wanted[:, :, None] == active[:, None, :]).any(-1)
-    return on
-
-
 def attained_in(active: NDArray[np.integer[Any]], members: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
     """Which goals are on in which states: ids of bits [n, L] and of goals' bits [G, M], both padded with −1 → bool [n, G]."""
     result = np.ones((len(active), len(members)), np.bool_)

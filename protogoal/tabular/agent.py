@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from protogoal.goals.active import sparse_bits, turned_on
 from protogoal.goals.evaluator import PGESettings, ProtoGoalEvaluator
 from protogoal.goals.selection import select
 from protogoal.goals.spaces import ProtoGoalSpace
 from protogoal.goals.stored import stored_like, stored_number
-from protogoal.goals.table import TASK, contains, sparse_bits
+from protogoal.goals.table import TASK
 from protogoal.goals.trials import TrialEvents
 from protogoal.goals.values import SeekAvoid
 from protogoal.tabular import kernels
@@ -165,7 +166,7 @@ class ProtoGoalAgent(QLearningAgent):
                 s.learning_rate, s.discount, s.epsilon, self._rng, *self._trace, *self._ended)
             states_before, states, rewards = self._trace
             came, at = self._active[states[:steps]], self._active[states_before[:steps]]
-            self.evaluator.count(came, (came >= 0) & ~contains(at, came), rewards[:steps], TrialEvents.none())
+            self.evaluator.count(came, turned_on(came, at), rewards[:steps], TrialEvents.none())
             if pursuits:
                 ended = tuple(array[:pursuits].copy() for array in self._ended)
                 self.evaluator.record_pursuit(*ended)

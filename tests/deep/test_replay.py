@@ -9,7 +9,8 @@ from test_segments import play
 
 from protogoal.deep.replay import OFTEN, REWARD_SHARE, Replay, replay_bytes
 from protogoal.deep.settings import ReplaySettings
-from protogoal.envs.vector import ArraySpec, dense_bits
+from protogoal.envs.vector import ArraySpec
+from protogoal.goals.active import dense_bits
 
 
 def filled(env=None, steps=40, settings=None, seed=0):

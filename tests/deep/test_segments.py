@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from grids import Corridor
 
-from protogoal.deep.segments import SegmentBuilder, Segments, bit_dtype, turned_on
+from protogoal.deep.segments import SegmentBuilder, Segments, bit_dtype
+from protogoal.goals.active import turned_on
 
 
 def play(env, steps, trace_length, burn_in=0, seed=0, core_shape=(2, 3)):

@@ -9,7 +9,7 @@ import pytest
 from protogoal.envs.baba import BabaBatch, Legend, Level, engine, load_level
 from protogoal.envs.baba.game import actions_of
 from protogoal.envs.baba.levels import NOUNS
-from protogoal.envs.vector import dense_bits
+from protogoal.goals.active import dense_bits
 
 NOOP = 4
 

@@ -24,7 +24,7 @@ from protogoal.envs.minihack import glyphs as g
 from protogoal.envs.minihack.egocentric import KINDS, EgocentricView
 from protogoal.envs.minihack.game import ROOM, SCENARIOS, RiverGame
 from protogoal.envs.minihack.render import HEIGHT, WIDTH
-from protogoal.envs.vector import dense_bits
+from protogoal.goals.active import dense_bits
 
 EAST, WEST = 1, 3
 

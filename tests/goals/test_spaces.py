@@ -1,9 +1,56 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
-from protogoal.goals.spaces import BagOfWords, CounterThresholds, Factor, NamedCallables, ObjectGrid, OneHotFactors, Union
+from protogoal.goals.spaces import (
+    BagOfWords,
+    CounterThresholds,
+    Factor,
+    NamedCallables,
+    ObjectGrid,
+    OneHotFactors,
+    ProtoGoalSpace,
+    Union,
+)
+
+
+class Silent(ProtoGoalSpace):
+    """Says nothing."""
+
+    def __init__(self):
+        super().__init__(4)
+
+    name = kind = lambda self, i: "it"
+
+
+class Given(Silent):
+    """Says what it was told to say, in ids."""
+
+    def __init__(self, ids):
+        self.ids = ids
+        super().__init__()
+
+    def _active(self, s, a, s_next):
+        return self.ids
+
+
+class Dense(Given):
+    """The same as a matrix."""
+
+    def _bits(self, s, a, s_next):
+        return self.ids
+
+
+@settings(deadline=None)
+@given(arrays(bool, st.tuples(st.integers(1, 5), st.just(4))))
+def test_a_space_may_give_ids_or_a_matrix(bits):
+    dense = Dense(bits)
+    sparse = Given(dense.active(None, None, None))
+    np.testing.assert_array_equal(sparse.bits(None, None, None), bits)
+    both = Union([dense, sparse, dense])
+    np.testing.assert_array_equal(both.bits(None, None, None), np.tile(bits, 3))
 
 
 def test_one_hot_factors_light_one_bit_a_factor():
@@ -31,12 +78,13 @@ def test_words_are_discovered_in_reading_order_and_bounded():
     assert space.name(3) == "word: boulder"
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(max_size=30), max_size=10))
 def test_the_same_texts_give_the_same_vocabulary(texts):
     one, two = BagOfWords(8), BagOfWords(8)
-    np.testing.assert_array_equal(one.bits_from_text(texts), two.bits_from_text(texts))
+    np.testing.assert_array_equal(one.read_all(texts), two.read_all(texts))
     two.load_state_dict(one.state_dict())
-    np.testing.assert_array_equal(one.bits_from_text(texts), two.bits_from_text(texts))
+    np.testing.assert_array_equal(one.read_all(texts), two.read_all(texts))
 
 
 def test_counters_pass_their_thresholds():
@@ -66,7 +114,18 @@ def test_a_union_concatenates_and_picks_parts_of_a_dictionary():
     (lambda: ObjectGrid(["a"], 2, 2).bits(None, None, np.zeros((1, 1, 2, 3))), "planes of shape"),
     (lambda: CounterThresholds({"x": [1]}).bits(None, None, [[float("nan")]]), "NaN"),
     (lambda: CounterThresholds({"x": [float("inf")]}), "finite"),
-    (lambda: BagOfWords(0), "at least 1 bit"),
+    (lambda: BagOfWords(0), "has 0 bits; allowed are 1…10,000,000"),
+    (lambda: BagOfWords(10**8), "has 100,000,000 bits; allowed are 1…10,000,000"),
+    (Silent, "Silent says of no bit"),
+    (lambda: Given([[0, 4]]).active(None, None, None), "the id 4; allowed are 0…3"),
+    (lambda: Given([[-2]]).active(None, None, None), "the id -2; allowed are 0…3"),
+    (lambda: Given([[0], [2]]).bits(None, None, None)[0, 1] or Given([[1, 1]]).active(None, None, None), "the id 1 twice"),
+    (lambda: Given([[0, 1], [2, 1]]).active(None, None, None), "the id 1 after 2; ids must ascend"),
+    (lambda: Given([[-1, 1]]).active(None, None, None), "the id 1 after -1"),
+    (lambda: Given([0, 1]).active(None, None, None), "shape"),
+    (lambda: Given([[0.0]]).active(None, None, None), "whole numbers"),
+    (lambda: Dense(np.zeros((2, 3), bool)).active(None, None, None), r"bool \[N, 4\]"),
+    (lambda: Dense(np.zeros((2, 4))).active(None, None, None), r"bool \[N, 4\]"),
     (lambda: BagOfWords(1).load_state_dict({"vocabulary": ["a", "b"], "overflow": 0}), "at most 1"),
 ])
 def test_bad_input_is_refused_in_words(make, words):

@@ -4,6 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.goals import CountingTable, attained, attains, turned_on
 
+from protogoal.goals.active import contains, sparse_bits
 from protogoal.goals.table import (
     FADE,
     FADE_ALL,
@@ -11,9 +12,7 @@ from protogoal.goals.table import (
     TASK,
     GoalTable,
     attained_in,
-    contains,
     pack_columns,
-    sparse_bits,
     unpack_columns,
 )
 
