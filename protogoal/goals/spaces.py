@@ -37,6 +37,8 @@ class ProtoGoalSpace(ABC):
             raise ValueError(f"a proto-goal space has {size:,} bits; allowed are 1…{MOST_BITS:,}")
         if type(self)._active is ProtoGoalSpace._active and type(self)._bits is ProtoGoalSpace._bits:
             raise ValueError(f"{type(self).__name__} says of no bit whether it is on; write _active (ids) or _bits (a matrix)")
+        if type(self).bits is not ProtoGoalSpace.bits or type(self).active is not ProtoGoalSpace.active:
+            raise ValueError(f"{type(self).__name__} has bits or active of its own; write _bits or _active, which they ask")
         self.size = int(size)
         self.key = key
 

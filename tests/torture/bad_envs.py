@@ -12,7 +12,7 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from protogoal import Factor, OneHotFactors
+from protogoal import BagOfWords, Factor, OneHotFactors
 
 CELLS = 6
 KINDS = {}
@@ -390,12 +390,24 @@ class Cells(OneHotFactors):
         super().__init__([Factor("cell", tuple(f"cell {i}" for i in range(CELLS)))])
         self.change, self.calls = change, 0
 
-    def bits(self, s, a, s_next):
+    def _bits(self, s, a, s_next):
         self.calls += 1
         n = len(next(iter(s_next.values()))) if isinstance(s_next, dict) else len(s_next)
         bits = np.zeros((n, CELLS), bool)
         bits[:, self.calls % CELLS] = True
         return self.change(bits) if self.calls > 20 else bits
+
+
+class Ids(Cells):
+    """The same in ids."""
+
+    def _active(self, s, a, s_next):
+        return super()._active(s, a, s_next) if self.calls < 20 else self.change(self)
+
+
+def _grow(space):
+    space.size += 1
+    return np.zeros((2, 1), int)
 
 
 def _fail(bits):
@@ -409,6 +421,14 @@ SPACES = {
     "bits_of_one": lambda env: Cells(lambda bits: bits[0]),
     "bits_none": lambda env: Cells(lambda bits: None),
     "bits_raise": lambda env: Cells(_fail),
+    "ids_beyond": lambda env: Ids(lambda space: [[0, CELLS]] * 2),
+    "ids_twice": lambda env: Ids(lambda space: [[3, 3]] * 2),
+    "ids_unsorted": lambda env: Ids(lambda space: [[0, 1], [3, 1]]),
+    "ids_of_one": lambda env: Ids(lambda space: [[3]]),
+    "ids_none": lambda env: Ids(lambda space: None),
+    "another_size": lambda env: Ids(_grow),
+    "no_bits": lambda env: OneHotFactors([]),
+    "too_many_bits": lambda env: BagOfWords(10**8),
     "space_raises": lambda env: 1 // 0,
     "space_of_another_kind": lambda env: 3,
 }
@@ -418,6 +438,14 @@ SPACES_SAID = {
     "bits_of_one": r"the proto-goal space gave bool bits of shape \(6,\)",
     "bits_none": "the proto-goal space gave object bits",
     "bits_raise": "the proto-goal space raised IndexError: no such cell",
+    "ids_beyond": "the proto-goal space gave the id 6; allowed are 0…5",
+    "ids_twice": "the proto-goal space gave the id 3 twice; ids must ascend",
+    "ids_unsorted": "the proto-goal space gave the id 1 after 3; ids must ascend",
+    "ids_of_one": "the proto-goal space gave 1 rows for 2 transitions",
+    "ids_none": "the proto-goal space gave object ids",
+    "another_size": "the proto-goal space has 7 bits now, it had 6",
+    "no_bits": "a proto-goal space has 0 bits; allowed are 1…10,000,000",
+    "too_many_bits": "a proto-goal space has 100,000,000 bits; allowed are 1…10,000,000",
     "space_raises": "bad_envs:space_raises raised ZeroDivisionError",
     "space_of_another_kind": "gave a int; it must give a ProtoGoalSpace",
 }
