@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protogoal.config import config_class
-from protogoal.domains.own import OWN_TASK, OwnSettings
+from protogoal.domains.default import DEFAULT
+from protogoal.domains.own import OwnSettings
 from protogoal.envs.own import reference
 from protogoal.presets import PRESETS, announced_presets
 from protogoal.record.events import Recorder
@@ -87,7 +88,7 @@ def _own(env: str | Callable[..., Any], proto_goals: str | Callable[..., Any] | 
     if proto_goals is None:
         raise ValueError("an environment of your own needs proto_goals, a function from the environment to its proto-goal space")
     factory, space = (part if isinstance(part, str) else reference(part, must_last) for part in (env, proto_goals))
-    return with_fields(OWN_TASK, {"env": OwnSettings(factory, space)})
+    return with_fields(DEFAULT, {"env": OwnSettings(factory, space)})
 
 
 def load(path: str | Path, trust: bool | Trust = False) -> Agent:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from protogoal.domains.default import DEFAULT
 from protogoal.domains.domain import Domain, Row, Wanted
-from protogoal.domains.two_cores import TWO_CORES
 from protogoal.envs.junk import with_junk
 from protogoal.envs.vector import BatchEnv
 from protogoal.envs.views import ActiveView
@@ -30,7 +30,7 @@ class BabaSettings(DomainSettings):
     """Proto-goals beside the level's that no action controls (envs/junk.py): noise, clocks, things that never change."""
 
 
-STEPS = {"small": 1_500_000, "medium": 4_000_000, "paper": 10_000_000}
+STEPS = {"small": 400_000, "medium": 1_200_000, "paper": 4_000_000}
 
 
 class Baba(Domain):
@@ -47,11 +47,7 @@ class Baba(Domain):
         return {f"baba-umaze-{size}": self._umaze(size, steps) for size, steps in STEPS.items()}
 
     def _umaze(self, size: str, steps: int) -> Any:
-        ours = replace(TWO_CORES, env=BabaSettings(level=f"umaze-{size}", max_steps=200), steps=steps)
-        evaluation = replace(ours.evaluation, every=100_000 if size == "small" else 200_000)
-        if size == "paper":  # the first wins are rare, and must stay
-            ours = replace(ours, replay=replace(ours.replay, capacity=2_000_000))
-        return replace(ours, evaluation=evaluation)
+        return replace(DEFAULT, env=BabaSettings(level=f"umaze-{size}", max_steps=200), steps=steps)
 
     def at_paper_scale(self, settings: BabaSettings) -> BabaSettings:
         return replace(settings, max_steps=1000, observation="planes")

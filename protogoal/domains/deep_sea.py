@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from protogoal.deep.settings import ActorSettings, EvaluationSettings, NetworkSettings, ReplaySettings
+from protogoal.domains.default import DEFAULT
 from protogoal.domains.domain import Domain, Row, Wanted
-from protogoal.domains.two_cores import LEARNER, TWO_CORES
 from protogoal.envs.vector import BatchEnv
 from protogoal.goals.spaces import ProtoGoalSpace
 from protogoal.settings import DomainSettings, ranged
@@ -26,18 +25,6 @@ class DeepSeaSettings(DomainSettings):
     """Seed of which action leads right in which cell."""
 
 
-SEA = replace(
-    TWO_CORES,
-    env=DeepSeaSettings(),
-    network=NetworkSettings(hidden=128, rank=32, goal_hidden=32),
-    actor=ActorSettings(num_envs=32, epsilon_exponent=3.0),
-    replay=ReplaySettings(capacity=200_000),
-    learner=replace(LEARNER, replay_ratio=8.0, task_discount=0.99, min_replay=2_000, target_period=50, average_decay=0.0),
-    evaluation=EvaluationSettings(every=2_000, episodes=16),
-    steps=50_000,
-)
-
-
 class DeepSeaDomain(Domain):
     settings = DeepSeaSettings
 
@@ -48,7 +35,8 @@ class DeepSeaDomain(Domain):
         return sea, sea.space
 
     def presets(self) -> Mapping[str, Any]:
-        return {"deep-sea": SEA}
+        evaluation = replace(DEFAULT.evaluation, every=2_000, episodes=16)
+        return {"deep-sea": replace(DEFAULT, env=DeepSeaSettings(), evaluation=evaluation, steps=50_000)}
 
     def rows(self) -> list[Row]:
         return [Row("deep-sea", "protogoal.envs.deep_sea.DeepSea, size=16", 2, "the diver in each of 16×16 cells", 256, "deep")]

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from protogoal.deep.settings import ActorSettings, EvaluationSettings, NetworkSettings, ReplaySettings
+from protogoal.domains.default import DEFAULT
 from protogoal.domains.domain import Domain, Row, Wanted
-from protogoal.domains.two_cores import LEARNER, TWO_CORES
 from protogoal.envs.vector import BatchEnv
 from protogoal.goals.spaces import BagOfWords, ProtoGoalSpace
 from protogoal.settings import DomainSettings, ranged
@@ -37,17 +36,6 @@ class RiverSettings(DomainSettings):
     """Processes that step the environments; 0 steps them in the main process."""
 
 
-RIVER = replace(
-    TWO_CORES,
-    env=RiverSettings(),
-    network=NetworkSettings(hidden=256, rank=96, goal_hidden=128),
-    # ε down to 0.01: beside lava a random move is often the last; with 0.16 there were half as many wins
-    actor=ActorSettings(num_envs=32, epsilon_exponent=4.0),
-    replay=ReplaySettings(capacity=500_000, novelty_share=0.5),
-    learner=replace(LEARNER, learning_rate=5e-4, replay_ratio=2.0, task_discount=0.97, target_period=300),
-    evaluation=EvaluationSettings(every=200_000, episodes=32, epsilon=0.02),
-    steps=3_000_000,
-)
 SCENARIOS: dict[Any, str] = {"narrow-river": "monsters=0…4", "wide-river-lava": ""}
 
 
@@ -74,7 +62,7 @@ class MiniHack(Domain):
         return (EgocentricView(river, settings.reach) if settings.observation == "around" else river), words
 
     def presets(self) -> Mapping[str, Any]:
-        return {f"minihack-{scenario}": replace(RIVER, env=RiverSettings(scenario=scenario)) for scenario in SCENARIOS}
+        return {f"minihack-{scenario}": replace(DEFAULT, env=RiverSettings(scenario=scenario)) for scenario in SCENARIOS}
 
     def at_paper_scale(self, settings: RiverSettings) -> RiverSettings:
         return replace(settings, max_steps=350, observation="characters")

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from protogoal.config import DeepConfig
-from protogoal.deep.settings import ActorSettings, EvaluationSettings, ReplaySettings
+from protogoal.domains.default import DEFAULT
 from protogoal.domains.domain import Domain, Row, Wanted
-from protogoal.domains.two_cores import LEARNER, TWO_CORES
 from protogoal.envs.own import HERE, EnvReference, announced_domains, make_space, own_batch
 from protogoal.envs.vector import BatchEnv
 from protogoal.envs.views import ActiveView
@@ -38,23 +37,12 @@ class OwnSettings(DomainSettings):
         return {option: name for option, name in names.items() if not name.startswith(f"{HERE}:")}
 
 
-OWN_TASK = replace(
-    TWO_CORES,
-    env=OwnSettings(),
-    actor=ActorSettings(num_envs=32, epsilon_exponent=1.0),
-    replay=ReplaySettings(capacity=300_000, novelty_share=0.5, novelty_exponent=1.0),
-    learner=replace(LEARNER, learning_rate=5e-4, replay_ratio=8.0),  # steps cost more than in Baba, so more is learned of each
-    evaluation=EvaluationSettings(every=50_000, episodes=32, epsilon=0.01),
-    steps=1_000_000,
-)
-
-
 def own_environment(factory: str, space: str) -> DeepConfig:
     """The configuration of `protogoal train --env module:factory --space module:function`."""
     for option, name in (("--env", factory), ("--space", space)):
         if not name:
             raise ValueError(f"an environment of your own needs {option} module:function")
-    return replace(OWN_TASK, env=OwnSettings(factory, space))
+    return replace(DEFAULT, env=OwnSettings(factory, space))
 
 
 class Own(Domain):

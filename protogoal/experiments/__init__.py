@@ -29,7 +29,7 @@ EXPERIMENTS: dict[str, str] = {
             "baba", "baba-small", "baba-paper", "agent57", "agent57-fresh", "agent57-umaze", "agent57-river",
             "minihack-narrow-river", "minihack-wide-river-lava", "ablation-p-task", "ablation-desirability",
             "ablation-reachability", "ablation-stratification", "ablation-hindsight", "ablation-plausibility",
-            "ablation-recombination", "junk-small", "junk-medium", "junk-unpruned", "pruning-parts",
+            "ablation-recombination", "junk-small", "junk-medium", "junk-unpruned", "pruning-parts", "parts",
         )
     },
 }

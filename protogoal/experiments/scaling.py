@@ -29,13 +29,13 @@ ENGINES = Comparison(
     title="The same run in both engines: U-Maze small",
     claim="its actors, learner, replay, evaluators are processes of their own; which process does the work must not matter.",
     arms=(Arm("local", PRESET), Arm("ray, 2 workers", PRESET, {"engine": "ray", "workers": 2})),
-    scales={"smoke": Scale(3_000, 1), "cpu": Scale(1_500_000, 3), "paper": Scale(1_500_000, 10)},
+    scales={"smoke": Scale(3_000, 1), "cpu": Scale(400_000, 3), "paper": Scale(400_000, 10)},
     smoke={"evaluation.every": 1_000, "evaluation.episodes": 2, "evaluation.final_episodes": 2, "learner.min_replay": 1_500},
     command="protogoal reproduce scaling",
 )
 RATES = (2_000, 4_000, 8_000, 16_000, 33_280, 66_560)  # steps a second offered by the simulated actors
 LOAD_SECONDS = {"smoke": 3.0, "cpu": 20.0, "paper": 60.0}
-SPEED_STEPS = {"smoke": 20_000, "cpu": 200_000, "paper": 1_000_000}
+SPEED_STEPS = {"smoke": 8_000, "cpu": 100_000, "paper": 1_000_000}
 WARM_STEPS = 20_000
 SPEED_REPEATS = {"smoke": 1, "cpu": 3, "paper": 3}
 SOAK_MINUTES = {"smoke": 0.5, "cpu": 25.0, "paper": 120.0}

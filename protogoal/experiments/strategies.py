@@ -35,7 +35,7 @@ COMPARISONS = {
     "baba-small": Comparison(
         "strategies", "Ways to choose goals, Baba Is You U-Maze small", "its rule is novelty, then local reachability, within "
         "timescale buckets; it is not compared with these others there.",
-        _arms("baba-umaze-small-protogoal"), {"smoke": SMOKE, "cpu": Scale(1_500_000, 3), "paper": Scale(20_000_000, 3)},
+        _arms("baba-umaze-small-protogoal"), {"smoke": SMOKE, "cpu": Scale(400_000, 3), "paper": Scale(20_000_000, 3)},
         ONE_CORE, TINY),
 }
 
