@@ -150,11 +150,15 @@ class Agent:
         columns = self._session.goal_columns()
         return table(columns) if as_table else columns
 
-    def evaluate(self, episodes: int = 100, seed: int = 1, goal: int | str | None = None) -> dict[str, float]:
-        """Fresh episodes for the task, or as pursuits of a goal: success with a 95 % Wilson interval, and the mean return."""
+    def evaluate(self, episodes: int = 100, seed: int = 1, goal: int | str | None = None) -> dict[str, Any]:
+        """Fresh episodes for the task, or as pursuits of a goal: success with a 95 % Wilson interval, and the mean return.
+
+        Success and its interval are None where nothing is called success (`docs/faq.md`).
+        """
         result = self._session.evaluate(episodes, seed, self.goal_id(goal))
-        low, high = wilson_interval(result.successes, episodes)
-        return {"success": result.successes / episodes, "low": low, "high": high, "mean_return": result.mean_return,
+        won = result.successes
+        low, high = (None, None) if won is None else wilson_interval(won, episodes)
+        return {"success": None if won is None else won / episodes, "low": low, "high": high, "mean_return": result.mean_return,
                 "episodes": episodes, "steps": self.steps}
 
     def save(self, path: str | Path) -> None:

@@ -325,9 +325,13 @@ def _eval(parsed: argparse.Namespace, _: list[str]) -> None:
     result = load(parsed.run, _trust(parsed)).evaluate(parsed.episodes, parsed.seed, _goal(parsed))
     if parsed.json:
         print(json.dumps(result))
+        return
+    mean = f"mean return {result['mean_return']:.6g}"
+    played = f"{result['episodes']} episodes, trained for {result['steps']:,} steps"
+    if result["success"] is None:
+        print(f"{mean}  ({played}; nothing is called success here, see evaluation.success_return)")
     else:
-        print(f"success {result['success']:.3f}  (95 % interval {result['low']:.3f}–{result['high']:.3f}, "
-              f"{result['episodes']} episodes, trained for {result['steps']:,} steps)")
+        print(f"success {result['success']:.3f}  (95 % interval {result['low']:.3f}–{result['high']:.3f}, {played})  {mean}")
 
 
 def _goal(parsed: argparse.Namespace) -> int | str | None:

@@ -21,6 +21,7 @@ from protogoal.deep.network import QNetwork
 from protogoal.deep.segments import SegmentBuilder, Segments
 from protogoal.deep.settings import ActorSettings, ReplaySettings
 from protogoal.deep.stored import check_actor
+from protogoal.envs.success import ABOVE_0, SuccessRule
 from protogoal.envs.vector import PAD, BatchEnv, Observation, check_start
 from protogoal.goals.active import turned_on
 from protogoal.goals.goal_set import GoalSet
@@ -36,7 +37,7 @@ VALUE_STATES = 16
 
 @dataclass(frozen=True)
 class Pursuits:
-    """Pursuits that ended: of which goal, whether it was attained (of the task: a reward was met), after how many steps; [n]."""
+    """Pursuits that ended: of which goal, whether it was attained (of the task: success), after how many steps; [n]."""
 
     goal: NDArray[np.int64]
     success: NDArray[np.bool_]
@@ -50,6 +51,7 @@ class Experience:
     segments: Segments
     pursuits: Pursuits
     episode_return: NDArray[np.float64]  # [finished episodes]
+    episode_success: NDArray[np.int8]  # 1, 0 or -1 (nothing is called success)
     trials: TrialEvents
     offered: NDArray[np.int64]  # [k] goals on offer
     value: NDArray[np.float64]  # [k] mean_s V(s, g) where the environments stand
@@ -99,7 +101,8 @@ class Actor:
         self.needs_goal = np.ones(n, bool)
         self.pursuit_steps = np.zeros(n, np.int64)
         self.limit = np.zeros(n, np.int64)  # steps of the pursuit at most; 0: to the end of the episode
-        self.is_paid = np.zeros(n, bool)  # a reward was met in this pursuit
+        self.is_paid = np.zeros(n, bool)  # a reward above 0 was met in this pursuit
+        self.success = ABOVE_0  # what counts as success at the task; a session sets it
         self.past = np.full((n, LAGS), -1, np.int16)  # the last actions, newest first; -1 where none was drawn at random
         self.episode_return = np.zeros(n)
         self.is_first = np.ones(n, bool)
@@ -111,7 +114,7 @@ class Actor:
     def collect(self, goals: GoalSet, act_randomly: bool = False) -> Experience:
         """Steps until a window is full. `act_randomly`: uniform actions, as before anything is learned."""
         ended: list[tuple[Array, Array, Array]] = []
-        returns: list[Array] = []
+        returns: list[tuple[Array, Array]] = []
         trials: list[TrialEvents] = []
         segments = None
         while segments is None:
@@ -131,11 +134,13 @@ class Actor:
             is_done = attained | is_over | ((self.limit > 0) & (self.pursuit_steps >= self.limit))
             if is_done.any():
                 who = np.flatnonzero(is_done)
-                won = np.where(self.goal == TASK, self.is_paid, attained)
+                task_won = self.success.of_pursuit(self.is_paid, self.episode_return, step.success)
+                won = np.where(self.goal == TASK, task_won, attained)
                 ended.append((self.goal[who], won[who], self.pursuit_steps[who]))
                 self.needs_goal |= is_done
             if is_over.any():
-                returns.append(self.episode_return[is_over])
+                success = self.success.of(self.episode_return, step.success)
+                returns.append((self.episode_return[is_over], success[is_over]))
                 self._episodes_ended(np.flatnonzero(is_over))
                 self.episode_return[is_over] = 0.0
                 self.past[is_over] = -1
@@ -143,10 +148,11 @@ class Actor:
             self.core, self.is_first = core_next, is_over
             self.observation, self.active = _own((step.observation, step.active))
             self.previous_action, self.previous_reward = action.astype(np.int16), step.reward.astype(np.float32)
-        goal, success, length = (np.concatenate(column) for column in zip(*ended, strict=True)) if ended else _nothing()
-        finished = np.concatenate(returns) if returns else np.empty(0)
-        return Experience(segments, Pursuits(goal, success, length), finished, TrialEvents.join(trials), goals.ids,
-                          self._mean_values(z, goals))
+        goal, attainment, length = (np.concatenate(column) for column in zip(*ended, strict=True)) if ended else _nothing()
+        finished = zip(*returns, strict=True) if returns else ([np.empty(0)], [np.empty(0, np.int8)])
+        episode_return, episode_success = (np.concatenate(column) for column in finished)
+        return Experience(segments, Pursuits(goal, attainment, length), episode_return, episode_success,
+                          TrialEvents.join(trials), goals.ids, self._mean_values(z, goals))
 
     def _trials(self, active: Array, came_on: NDArray[np.bool_]) -> TrialEvents:
         """Where something turned on in the reach of a random action: the actions, the state before, what turned on."""
@@ -291,10 +297,10 @@ def read_states(
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Episodes played for the task; a success is an episode with a return above 0."""
+    """Episodes played for the task."""
 
     episodes: int
-    successes: int
+    successes: int | None  # None: nothing is called success
     mean_return: float
     mean_length: float
     cut: int = 0  # episodes that did not end in time, counted with their return so far
@@ -305,12 +311,20 @@ class Evaluation:
 
     @property
     def success_rate(self) -> float:
-        return self.successes / self.episodes
+        """NaN where nothing is called success."""
+        return np.nan if self.successes is None else self.successes / self.episodes
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """As points of curves: return, length, and success where something is called that."""
+        known = {} if self.successes is None else {"success": self.success_rate}
+        return known | {"return": self.mean_return, "episode_length": self.mean_length}
 
 
 @torch.inference_mode()
 def evaluate(
-    network: QNetwork, env: BatchEnv, episodes: int, epsilon: float, rng: np.random.Generator, max_steps: int = 30_000
+    network: QNetwork, env: BatchEnv, episodes: int, epsilon: float, rng: np.random.Generator, max_steps: int = 30_000,
+    rule: SuccessRule = ABOVE_0,
 ) -> Evaluation:
     """Plays `episodes` for the task (goal **0**), from fresh episodes.
 
@@ -326,6 +340,7 @@ def evaluate(
     is_first, action, reward = np.ones(n, bool), np.zeros(n, np.int16), np.zeros(n, np.float32)
     total, played, length = np.zeros(n), np.zeros(n, np.int64), np.zeros(n, np.int64)
     returns: list[float] = []
+    successes: list[int] = []
     lengths: list[int] = []
     waiting, cut = np.zeros(n, bool), 0
     while (played < quota).any():
@@ -338,8 +353,10 @@ def evaluate(
         length += 1
         is_first = step.terminated | step.truncated
         too_long = (length >= max_steps) & ~is_first & ~waiting & (played < quota)
+        success = rule.of(total, step.success)
         for i in np.flatnonzero((is_first & ~waiting | too_long) & (played < quota)):
             returns.append(float(total[i]))
+            successes.append(int(success[i]))
             lengths.append(int(length[i]))
         played += is_first & ~waiting | too_long
         waiting = waiting & ~is_first | too_long
@@ -353,7 +370,8 @@ def evaluate(
             core = network.initial_core(n)
             is_first, action, reward = np.ones(n, bool), np.zeros(n, np.int16), np.zeros(n, np.float32)
             total[:], length[:], waiting[:] = 0.0, 0, False
-    return Evaluation(episodes, sum(value > 0 for value in returns), float(np.mean(returns)), float(np.mean(lengths)), cut)
+    won = sum(value == 1 for value in successes) if max(successes) >= 0 else None
+    return Evaluation(episodes, won, float(np.mean(returns)), float(np.mean(lengths)), cut)
 
 
 def _own(seen: tuple[Observation, Array]) -> tuple[Observation, Array]:

@@ -136,3 +136,5 @@ class EvaluationSettings(Settings):
     """Episodes of the evaluation at the end of a run."""
     max_steps: int = ranged(30_000, 1, 100_000_000)
     """An episode of an evaluation is cut after so many steps; it need not end by itself."""
+    success_return: float | None = None
+    """A return of at least this is a success, where the environment does not say itself which episodes succeed."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from protogoal import registry
 from protogoal.domains.installed import EXTRAS, is_installed, missing
+from protogoal.envs.success import ABOVE_0, SuccessRule, least_return
 from protogoal.envs.vector import BatchEnv
 from protogoal.envs.views import innermost
 from protogoal.goals.spaces import ProtoGoalSpace
@@ -54,6 +55,10 @@ class Domain:
         """See `make_batch_env`."""
         raise ValueError(f"the domain {settings.kind} has no environments for the deep agents")
 
+    def success_rule(self, settings: Any, success_return: float | None) -> SuccessRule:
+        """See `success_rule`. Our own tasks pay when they are won, and seldom for anything else."""
+        return ABOVE_0 if success_return is None else least_return(success_return)
+
     def presets(self) -> Mapping[str, Any]:
         """Its tasks by name, each a configuration for two cores; `presets` makes one of each for every agent."""
         return {}
@@ -85,6 +90,12 @@ def make_batch_env(
     wanted = Wanted(num_envs, space, on_event, render_mode)
     made: tuple[BatchEnv, ProtoGoalSpace] = registry.domain(settings.kind).make(settings, wanted)
     return made
+
+
+def success_rule(settings: DomainSettings, success_return: float | None = None) -> SuccessRule:
+    """What counts as success; an environment of one's own is looked at for some steps. `success_return`: a return to reach."""
+    rule: SuccessRule = registry.domain(settings.kind).success_rule(settings, success_return)
+    return rule
 
 
 def picture(settings: DomainSettings, env: BatchEnv, at_start: bool = False) -> NDArray[np.uint8]:

@@ -10,8 +10,10 @@ from protogoal.config import DeepConfig
 from protogoal.domains.default import DEFAULT
 from protogoal.domains.domain import Domain, Row, Wanted
 from protogoal.envs.own import HERE, EnvReference, announced_domains, make_space, own_batch
+from protogoal.envs.success import SuccessRule, find_rule
 from protogoal.envs.vector import BatchEnv
 from protogoal.envs.views import ActiveView
+from protogoal.envs.workers import WorkerPool
 from protogoal.goals.spaces import ProtoGoalSpace
 from protogoal.settings import DomainSettings, ranged, with_fields
 
@@ -54,6 +56,13 @@ class Own(Domain):
         own = own_batch(settings.factory, settings.space, wanted.num_envs, workers, most, wanted.space, wanted.on_event,
                         wanted.render_mode)
         return (ActiveView(own) if settings.observation == "bits" else own), own.space
+
+    def success_rule(self, settings: OwnSettings, success_return: float | None) -> SuccessRule:
+        pool = WorkerPool(EnvReference(settings.factory), 1, min(1, settings.workers))
+        try:
+            return find_rule(pool, success_return)
+        finally:
+            pool.close()
 
     def announced(self) -> Mapping[str, Any]:
         """The tasks that installed packages announce, as `presets` has those that come with protogoal."""

@@ -17,6 +17,7 @@ from gymnasium import spaces
 
 from protogoal.envs.failure import close, failure
 from protogoal.envs.observed import MOST_ACTIONS, EnvironmentFailure, fitting
+from protogoal.envs.success import told
 
 EnvFactory = Callable[[], gymnasium.Env]
 WHOLE = "observation"
@@ -56,6 +57,7 @@ class Layout:
             "reward": ((num_envs,), np.dtype(np.float32)),
             "terminated": ((num_envs,), np.dtype(np.bool_)),
             "truncated": ((num_envs,), np.dtype(np.bool_)),
+            "success": ((num_envs,), np.dtype(np.int8)),
         }
         texts = []
         for name, part in named.items():
@@ -125,10 +127,11 @@ class EnvGroup:
         actions = arrays["action"][self._first:self._first + len(self._envs)].tolist()
         for k, (env, action) in enumerate(zip(self._envs, actions, strict=True), self._first):
             try:
-                observation, reward, terminated, truncated, _ = env.step(action + offset)
+                observation, reward, terminated, truncated, info = env.step(action + offset)
                 arrays["reward"][k] = reward
                 arrays["terminated"][k] = terminated
                 arrays["truncated"][k] = truncated and not terminated
+                arrays["success"][k] = told(info)
             except (Exception, SystemExit) as error:
                 raise failure(error, self._who(k, f"step {arrays['length'][k] + 1}")) from error
             if terminated or truncated:

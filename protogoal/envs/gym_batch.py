@@ -89,7 +89,7 @@ class GymBatchEnv:
             active = final_active.copy()
             active[ended] = starting
         return BatchStep(observation, active, final_observation, final_active,
-                         pool.reward.copy(), pool.terminated.copy(), pool.truncated.copy())
+                         pool.reward.copy(), pool.terminated.copy(), pool.truncated.copy(), pool.success.copy())
 
     @property
     def first_action(self) -> int:

@@ -60,6 +60,7 @@ class BatchStep(NamedTuple):
     reward: np.ndarray  # float32 [N]
     terminated: np.ndarray  # bool [N]: the environment ended the episode
     truncated: np.ndarray  # bool [N]: a time limit cut it; never together with terminated
+    success: np.ndarray | None = None  # int8 [N]: 1, 0 or -1, what the environment says of it; counts where an episode ended
 
 
 class BatchEnv(Protocol):

@@ -29,6 +29,7 @@ from gymnasium.vector.utils import CloudpickleWrapper
 
 from protogoal.envs.episodes import EnvFactory, EnvGroup, Layout, episode_seed
 from protogoal.envs.failure import close, failure, first_line
+from protogoal.envs.success import UNTOLD
 from protogoal.goals.stored import stored_array, stored_like, stored_number
 
 _MOST_FAILURES = 3
@@ -44,6 +45,7 @@ class WorkerPool:
     observation, previous: name → [N, …], the state now and the one the last action was taken in.
     final: name → [N, …], s′ of the last transition. It differs from `observation` where an episode ended.
     reward [N], terminated [N], truncated [N]; crashed [N]: whose transition was lost with its worker.
+    success [N]: what `info` says of it, see `success.told`.
     """
 
     def __init__(self, factory: EnvFactory, num_envs: int, num_workers: int = 0, *, timeout: float = 120.0,
@@ -58,6 +60,7 @@ class WorkerPool:
             self.layout = Layout.of(probe, self.num_envs)
             self.observation_space = probe.observation_space
             self.num_actions = self.layout.num_actions
+            self.spec = probe.spec
         finally:
             close(probe)
         self.crashed = np.zeros(self.num_envs, np.bool_)
@@ -85,6 +88,7 @@ class WorkerPool:
             self._arrays = self.layout.views(bytearray(self.layout.nbytes))
             self._group = EnvGroup(factory, 0, self.num_envs, self.layout, self._arrays)
         self.reward, self.terminated, self.truncated = (self._arrays[k] for k in ("reward", "terminated", "truncated"))
+        self.success = self._arrays["success"]
         self.observation = {name: self._arrays[f"now/{name}"] for name in self.layout.parts}
         self._ended = {name: self._arrays[f"final/{name}"] for name in self.layout.parts}
         self.previous = {name: array.copy() for name, array in self.observation.items()}
@@ -214,6 +218,7 @@ class WorkerPool:
                 break
             why = again
         self.reward[part], self.terminated[part], self.truncated[part], self.crashed[part] = 0.0, False, True, True
+        self.success[part] = UNTOLD
         for name, array in self._ended.items():
             array[part] = self.previous[name][part]
 

@@ -19,8 +19,8 @@ class Recorder:
     def metrics(self, step: int, values: Mapping[str, float]) -> None:
         """A point of each named curve."""
 
-    def evaluation(self, step: int, episodes: int, successes: int, mean_return: float) -> None:
-        """Episodes were played for the task."""
+    def evaluation(self, step: int, episodes: int, successes: int | None, mean_return: float) -> None:
+        """Episodes were played for the task; `successes` is None where nothing is called success."""
 
     def pursuits(self, step: int, ids: Any, success: Any, lengths: Any) -> None:
         """Pursuits ended: goal ids, attained or not, lengths; [n] each."""
@@ -59,7 +59,7 @@ class Measured(Event):
 @dataclass(frozen=True)
 class Evaluated(Event):
     episodes: int
-    successes: int
+    successes: int | None
     mean_return: float
 
     def to(self, recorder: Any) -> None:

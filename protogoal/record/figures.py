@@ -58,6 +58,17 @@ def success_figure(curves: list[tuple[str, Curve]], colours: dict[str, str]) -> 
     return figure
 
 
+def return_figure(curves: list[tuple[str, Curve]], colours: dict[str, str]) -> Figure:
+    """The evaluator's mean return, one line a run."""
+    figure, axes = _axes(6.4, 3.0)
+    for label, curve in curves:
+        axes.plot(curve["step"], curve["mean_return"], color=colours[label], label=_plain(label), linewidth=1.6,
+                  marker=_marker(curve))
+    axes.set_ylabel("mean return of the evaluator")
+    _finish(axes, legend=len(curves) > 1)
+    return figure
+
+
 def funnel_figure(curve: Curve) -> Figure:
     """Goals in each stage over time, and by itself what is undecided."""
     figure, axes = _axes(6.4, 3.0)

@@ -162,7 +162,7 @@ def clips(reader: StoreReader, kind: str | None = None, success: bool | None = N
     return reader.records(
         "SELECT clips.id, clips.step, clips.kind, goal, clips.success, bytes, coalesce(goals.name, 'the task') AS name "
         "FROM clips LEFT JOIN goals ON goals.id = clips.goal "
-        "WHERE (:kind IS NULL OR clips.kind = :kind) AND (:success IS NULL OR clips.success = :success) "
+        "WHERE (:kind IS NULL OR clips.kind = :kind) AND (:success IS NULL OR (clips.success = 1) = :success) "
         "ORDER BY clips.id DESC LIMIT :limit",
         {"kind": kind, "success": None if success is None else int(success), "limit": limit})
 

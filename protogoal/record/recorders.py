@@ -21,8 +21,9 @@ class Curves(Recorder):
         for name, value in values.items():
             self.write(step, name, float(value))
 
-    def evaluation(self, step: int, episodes: int, successes: int, mean_return: float) -> None:
-        self.write(step, "evaluation/success", successes / episodes)
+    def evaluation(self, step: int, episodes: int, successes: int | None, mean_return: float) -> None:
+        if successes is not None:
+            self.write(step, "evaluation/success", successes / episodes)
         self.write(step, "evaluation/return", mean_return)
 
     def write(self, step: int, name: str, value: float) -> None:

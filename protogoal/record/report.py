@@ -118,6 +118,7 @@ def _tiles(facts: RunFacts) -> str:
         ("", f"<b class=run>{_text(facts.label)}</b>", f"{_text(facts.preset)} · {_text(words.status_words(facts))}"),
         ("success", words.percent(facts.success), "" if facts.low is None or facts.high is None else
          f"{100 * facts.low:.0f}–{100 * facts.high:.0f} % · {facts.episodes:,} episodes"),
+        ("return", words.decimal(facts.mean_return), "mean of the evaluation"),
         ("steps", words.whole(facts.step), f"of {words.short(facts.total_steps)}" if facts.total_steps else ""),
         ("speed", words.short(facts.speed), "steps a second"),
         ("time", words.duration(facts.seconds), "of training")]
@@ -140,8 +141,13 @@ def _success(runs: list[tuple[str, StoreReader]], files: FigureFiles) -> str:
     if not curves:
         return "<p class=label>The evaluator has not played yet.</p>"
     files.table("success", [{"run": label, **row} for label, curve in curves for row in _rows(curve)])
-    drawn = files.draw("success", figures.success_figure(curves, _colours(runs)))
-    return _figure("Success of the evaluator, with its 95 % interval", drawn)
+    drawn = ""
+    if any(np.isfinite(curve["success"]).any() for _, curve in curves):
+        drawn = _figure("Success of the evaluator, with its 95 % interval",
+                        files.draw("success", figures.success_figure(curves, _colours(runs))))
+    if any((curve["success"] != curve["mean_return"]).any() for _, curve in curves):  # else it would be the same curve
+        drawn += _figure("Return of the evaluator", files.draw("return", figures.return_figure(curves, _colours(runs))))
+    return drawn
 
 
 def _funnel(label: str, reader: StoreReader, files: FigureFiles) -> str:
@@ -207,7 +213,7 @@ def _interactive(index: int, shown: int, total: int) -> str:
 def _clips(clips: list[dict[str, Any]]) -> str:
     cards = []
     for clip in clips:
-        end = "✓ won" if clip["success"] else "✕ failed"
+        end = {1: "✓ won", 0: "✕ failed"}.get(clip["success"], "ended")
         who = "the evaluator, for the task" if clip["kind"] == "evaluator" else clip["name"]
         told = _text(f"{end}: {who}, step {clip['step']:,}")
         cards.append(f'<figure class=card><img src="{clip["url"]}" alt="{told}"><figcaption>{told}</figcaption></figure>')

@@ -36,6 +36,8 @@ class RunFacts:
     low: float | None
     high: float | None
     episodes: int
+    mean_return: float | None
+    rule: str  # what counts as success, in words
     task_tries: int  # the last pursuits of the task itself, at most TASK_TRIES
     task_wins: int  # how many of them met a reward
     thresholds: tuple[float, float] | None  # of V_seek and of control, where the paper's rule judges; else None
@@ -71,8 +73,8 @@ def run_facts(reader: StoreReader, label: str | None = None) -> RunFacts:
     if "progress" in meta and (not recent or meta["progress"][0] > recent[0][0]):
         recent.insert(0, (int(meta["progress"][0]), float(meta["progress"][1])))
     step, seconds = max([(0, 0.0), *recent[:1], *(row[0] for row in points if row)])
-    evaluation = reader.rows("SELECT successes, episodes, low, high FROM evaluations ORDER BY step DESC LIMIT 1")
-    successes, episodes, low, high = evaluation[0] if evaluation else (0, 0, None, None)
+    evaluation = reader.rows("SELECT successes, episodes, low, high, mean_return FROM evaluations ORDER BY step DESC LIMIT 1")
+    successes, episodes, low, high, mean_return = evaluation[0] if evaluation else (None, 0, None, None, None)
     stages = reader.rows(f"SELECT {', '.join(FUNNEL)} FROM refreshes ORDER BY step DESC LIMIT 1")
     last = "SELECT success FROM pursuits WHERE goal = ? ORDER BY id DESC LIMIT ?"
     tries, wins = reader.rows(f"SELECT count(*), sum(success) FROM ({last})", (TASK, TASK_TRIES))[0]
@@ -89,10 +91,12 @@ def run_facts(reader: StoreReader, label: str | None = None) -> RunFacts:
         step=step,
         seconds=seconds,
         speed=_speed(recent) or (step / seconds if seconds > 0 else None),
-        success=successes / episodes if episodes else None,
+        success=successes / episodes if episodes and successes is not None else None,
         low=low,
         high=high,
         episodes=episodes,
+        mean_return=mean_return,
+        rule=str(meta.get("success", "")),
         task_tries=tries,
         task_wins=wins or 0,
         thresholds=thresholds if reader.rows("SELECT 1 FROM goals WHERE seek_max IS NOT NULL LIMIT 1") else None,

@@ -43,8 +43,8 @@ CREATE TABLE metrics (
     name TEXT NOT NULL, step INTEGER NOT NULL, seconds REAL NOT NULL, value REAL,
     PRIMARY KEY (name, step)) WITHOUT ROWID;
 CREATE TABLE evaluations (
-    step INTEGER PRIMARY KEY, seconds REAL NOT NULL, episodes INTEGER NOT NULL, successes INTEGER NOT NULL,
-    mean_return REAL, low REAL NOT NULL, high REAL NOT NULL);
+    step INTEGER PRIMARY KEY, seconds REAL NOT NULL, episodes INTEGER NOT NULL, successes INTEGER,
+    mean_return REAL, low REAL, high REAL);
 CREATE TABLE goals (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL, kind TEXT NOT NULL, row INTEGER, col INTEGER,
     members TEXT NOT NULL, parents TEXT NOT NULL,

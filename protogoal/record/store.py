@@ -158,10 +158,11 @@ class Store:
         now = self._seconds()
         self._add("metrics", [(_text(name), int(step), now, float(value)) for name, value in values.items()])
 
-    def evaluation(self, step: int, episodes: int, successes: int, mean_return: float) -> None:
-        """The evaluator played `episodes` for the task; stored with the 95 % Wilson interval."""
-        low, high = wilson_interval(int(successes), int(episodes))
-        row = (int(step), self._seconds(), int(episodes), int(successes), float(mean_return), low, high)
+    def evaluation(self, step: int, episodes: int, successes: int | None, mean_return: float) -> None:
+        """The evaluator played `episodes` for the task; stored with the 95 % Wilson interval, where anything is called success."""
+        won = None if successes is None else int(successes)
+        low, high = (None, None) if won is None else wilson_interval(won, int(episodes))
+        row = (int(step), self._seconds(), int(episodes), won, float(mean_return), low, high)
         self._add("evaluations", [row])
 
     def event(self, step: int, text: str) -> None:
@@ -178,14 +179,14 @@ class Store:
             del self._pursuits[:-PURSUITS_PER_COMMIT]
             self._commit_sometimes()
 
-    def clip(self, step: int, kind: str, goal: int, success: bool, gif: bytes) -> None:
-        """A moving picture: `kind` "pursuit" (of `goal`) or "evaluator" (`goal` −1, the task)."""
+    def clip(self, step: int, kind: str, goal: int, success: bool | None, gif: bytes) -> None:
+        """A moving picture: `kind` "pursuit" (of `goal`) or "evaluator" (`goal` −1, the task); None: nothing is called success."""
         if gif[:4] != b"GIF8":
             raise ValueError("clip: the bytes are no GIF")
         if len(gif) > CLIP_BYTES:
             self.event(step, f"a clip of {len(gif)} bytes was not kept (at most {CLIP_BYTES})")
             return
-        self._add("clips", [(int(step), str(kind), int(goal), int(success), len(gif), bytes(gif))])
+        self._add("clips", [(int(step), str(kind), int(goal), -1 if success is None else int(success), len(gif), bytes(gif))])
 
     def refresh(
         self,

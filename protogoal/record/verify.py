@@ -13,7 +13,7 @@ from protogoal.record.reader import StoreReader
 from protogoal.record.schema import FUNNEL, STATE
 
 INTEGERS = {
-    "evaluations": ("step", "episodes", "successes"),
+    "evaluations": ("step", "episodes"),
     "metrics": ("step",),
     "refreshes": ("step", *FUNNEL),
     "goals": ("id", "created_step", *(name for name, kind in STATE.items() if kind.startswith("INTEGER"))),
@@ -23,7 +23,7 @@ INTEGERS = {
     "events": ("step",),
 }
 REALS = {
-    "evaluations": ("seconds", "mean_return", "low", "high"),
+    "evaluations": ("seconds", "successes", "mean_return", "low", "high"),
     "metrics": ("seconds", "value"),
     "goals": tuple(name for name, kind in STATE.items() if kind.startswith("REAL")),
 }

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from protogoal.envs.success import ABOVE_0
 from protogoal.record.gif import encode_gif
 from protogoal.record.store import Store, StoreReader
 
@@ -65,7 +66,8 @@ class ClipRecorder:
             frames.append(_smaller(frame))
             if len(frames) > MOST_FRAMES:
                 del frames[-2]  # a long one: its beginning and its end
-        success = last.rstrip().endswith(WON)
+        rule = getattr(self._session, "success", ABOVE_0)
+        success = last.rstrip().endswith(WON) if goal is not None or rule.kind != "none" else None
         gif = encode_gif(frames)
         self._store.clip(step, "evaluator" if goal is None else "pursuit", -1 if goal is None else goal, success, gif)
 

@@ -8,6 +8,7 @@ changes nothing in the result: a run is a function of its configuration, and a s
 from __future__ import annotations
 
 import copy
+import functools
 import time
 import warnings
 from collections.abc import Iterator, Mapping
@@ -22,7 +23,8 @@ from protogoal.agents.parts import Seeds
 from protogoal.agents.r2d2 import R2D2
 from protogoal.config import DeepConfig
 from protogoal.deep.act import Evaluation, Experience, evaluate, read_states
-from protogoal.domains.domain import make_batch_env, picture
+from protogoal.domains.domain import make_batch_env, picture, success_rule
+from protogoal.envs.success import SuccessRule
 from protogoal.envs.vector import PAD
 from protogoal.goals.evaluator import ProtoGoalEvaluator
 from protogoal.goals.spaces import ProtoGoalSpace
@@ -54,9 +56,15 @@ class LocalSession(Player):
     def step(self) -> int:
         return self.agent.steps
 
+    @functools.cached_property
+    def success(self) -> SuccessRule:
+        """What counts as success at the task."""
+        return success_rule(self.config.env, self.config.evaluation.success_return)
+
     def train(self) -> Iterator[Event]:
         """Trains to the end; after each window the state may be saved."""
         log, agent = self.log, self.agent
+        agent.actor.success = self.success
         self._next_evaluation = self._next_evaluation or self.config.evaluation.every
         beside = ThreadPoolExecutor(1, thread_name_prefix=ACTING)
         try:
@@ -86,7 +94,7 @@ class LocalSession(Player):
         with log.timing("remember"):
             agent.remember(experience)
             agent.publish()
-        log.acted(experience.episode_return)
+        log.acted(experience.episode_return, experience.episode_success)
         if agent.evaluator is not None:
             self._tell(Pursued(agent.steps, *_columns(experience)))
             log.pursued(experience.pursuits.goal, experience.pursuits.success, agent.evaluator)
@@ -115,20 +123,19 @@ class LocalSession(Player):
 
     def _evaluate(self, episodes: int) -> None:
         with self.log.timing("evaluate"):
-            result = play_episodes(self.config, self.playing, episodes, self._evaluations, self.space)
+            result = play_episodes(self.config, self.playing, episodes, self._evaluations, self.success, self.space)
         if result.cut:
             self._tell(Happened(self.step, result.cut_words(self.config.evaluation.max_steps)))
         self._tell(Evaluated(self.step, result.episodes, result.successes, result.mean_return))
-        values = {"success": result.success_rate, "episode_length": result.mean_length} | self.log.metrics(self.step)
+        values = self.log.evaluated(result) | self.log.metrics(self.step)
         values |= goal_metrics(self.agent.evaluator) if self.agent.evaluator is not None else {}
         self._tell(Measured(self.step, values))
-        self.log.facts["success"] = result.success_rate
 
     def evaluate(self, episodes: int, seed: int, goal: int | None = None) -> Evaluated:
         """Episodes for the task, or pursuits of a goal, which leave the run as it was."""
         if goal is not None:
             return self.pursue(goal, episodes, seed)
-        result = play_episodes(self.config, self.playing, episodes, np.random.default_rng(seed), self.space)
+        result = play_episodes(self.config, self.playing, episodes, np.random.default_rng(seed), self.success, self.space)
         return Evaluated(self.step, result.episodes, result.successes, result.mean_return)
 
     def play(self, goal: int | None, seed: int) -> Iterator[tuple[Any, str]]:
@@ -137,7 +144,7 @@ class LocalSession(Player):
         if goal is not None:
             members, slots, words = self._pursued(goal)
         space = copy.deepcopy(self.space)  # words that are read while playing are not learned
-        yield from play_pictures(self.config, self.playing, space, members, slots, words, seed)
+        yield from play_pictures(self.config, self.playing, space, members, slots, words, seed, self.success)
 
     def close(self) -> None:
         self.env.close()
@@ -169,13 +176,14 @@ class LocalSession(Player):
 
 
 def play_episodes(
-    config: DeepConfig, network: Any, episodes: int, rng: np.random.Generator, space: ProtoGoalSpace | None = None
+    config: DeepConfig, network: Any, episodes: int, rng: np.random.Generator, rule: SuccessRule,
+    space: ProtoGoalSpace | None = None,
 ) -> Evaluation:
     """Episodes for the task on environments of their own; `space` is one to share, as in `make_batch_env`."""
     env = registry.agent(config.agent).as_played(config, make_batch_env(config.env, min(episodes, 32), space)[0], network)
     try:
         settings = config.evaluation
-        result = evaluate(network, env, episodes, settings.epsilon, rng, settings.max_steps)
+        result = evaluate(network, env, episodes, settings.epsilon, rng, settings.max_steps, rule)
     finally:
         env.close()
     if result.cut:
@@ -185,7 +193,7 @@ def play_episodes(
 
 def play_pictures(
     config: DeepConfig, network: Any, space: ProtoGoalSpace, members: np.ndarray | None, slots: np.ndarray | None, words: str,
-    seed: int,
+    seed: int, rule: SuccessRule,
 ) -> Iterator[tuple[Any, str]]:
     """One episode, ε-greedy with evaluation.epsilon, drawn: frames and captions.
 
@@ -199,6 +207,7 @@ def play_pictures(
         observation, _ = env.reset(seed=seed)
         core = network.initial_core(1)
         action, reward, is_first = np.zeros(1, np.int16), np.zeros(1, np.float32), np.ones(1, bool)
+        total = np.zeros(1)
         yield picture(config.env, env, at_start=True), f"{words}: start"
         for t in range(1, min(WATCHED_STEPS, config.evaluation.max_steps) + 1):
             with torch.inference_mode():
@@ -209,7 +218,9 @@ def play_pictures(
             step = env.step(chosen)
             attained = members is not None and bool(np.isin(members, step.final_active[0]).all())
             over = bool(step.terminated[0] or step.truncated[0])
-            ending = "attained" if attained else "won" if step.reward[0] > 0 else "ended" if over else ""
+            total += step.reward
+            won = rule.of(total, step.success)[0] == 1 if over else rule.kind == "above 0" and step.reward[0] > 0
+            ending = "attained" if attained else "won" if won else "ended" if over else ""
             yield picture(config.env, env), f"{words}: step {t}  {ending}"
             if attained or over:
                 return

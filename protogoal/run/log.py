@@ -9,13 +9,16 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from protogoal.goals.evaluator import ProtoGoalEvaluator
 from protogoal.goals.plausibility import Verdict
 from protogoal.goals.table import TASK
+
+if TYPE_CHECKING:
+    from protogoal.deep.act import Evaluation
 
 RECENT_SECONDS = 10.0
 LARGEST = 2**63 - 1  # of a number in a saved log
@@ -51,13 +54,20 @@ class RunLog:
         for name, value in figures.items():
             self._figures[name] += value
 
-    def acted(self, episode_return: np.ndarray) -> None:
-        """Returns of the episodes that ended, [n]."""
-        self._tick.add(episodes=len(episode_return), returns=float(episode_return.sum()), wins=int((episode_return > 0).sum()))
+    def acted(self, episode_return: np.ndarray, episode_success: np.ndarray) -> None:
+        """Returns of the episodes that ended, [n], and their success: 1, 0, or −1 where nothing is called that."""
+        wins, judged = int((episode_success == 1).sum()), int((episode_success >= 0).sum())
+        self._tick.add(episodes=len(episode_return), returns=float(episode_return.sum()), wins=wins, judged=judged)
         self._returns += float(episode_return.sum())
         self._finished += len(episode_return)
         self._episodes += len(episode_return)
-        self._wins += int((episode_return > 0).sum())
+        self._wins += wins
+
+    def evaluated(self, result: Evaluation) -> dict[str, float]:
+        """An evaluation of the task: the facts that it changes, and its points of curves."""
+        self.facts.pop("success", None)
+        self.facts |= ({} if result.successes is None else {"success": result.success_rate}) | {"mean_return": result.mean_return}
+        return result.metrics
 
     def pursued(self, goals: np.ndarray, success: np.ndarray, evaluator: ProtoGoalEvaluator) -> None:
         """Pursuits that ended: goal ids [n], whether attained [n]."""
@@ -140,7 +150,7 @@ class Recent:
         if seconds < RECENT_SECONDS:
             return {}
         sums = self._sums
-        ratios = {"return": ("returns", "episodes"), "wins": ("wins", "episodes"), "pursuit_success": ("attained", "pursuits"),
+        ratios = {"return": ("returns", "episodes"), "wins": ("wins", "judged"), "pursuit_success": ("attained", "pursuits"),
                   "loss": ("loss", "updates")}
         values = {name: sums[part] / sums[whole] for name, (part, whole) in ratios.items() if sums[whole]}
         values |= {"pursuits": sums["pursuits"], "updates_per_second": sums["updates"] / seconds}

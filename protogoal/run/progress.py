@@ -48,7 +48,7 @@ class Progress(Recorder):
 
     def metrics(self, step: int, values: Mapping[str, float]) -> None:
         """Between two evaluations: how training goes."""
-        shown = {"recent/return": "return", "recent/pursuit_success": "pursuits", "recent/loss": "loss"}
+        shown = {"recent/return": "training return", "recent/pursuit_success": "pursuits", "recent/loss": "loss"}
         self.facts.update({words: values[name] for name, words in shown.items() if name in values})
 
     def update(self, step: int, **facts: Any) -> None:

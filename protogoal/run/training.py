@@ -17,6 +17,7 @@ from typing import Any, Protocol, cast
 
 from protogoal import registry
 from protogoal.domains.domain import check_installed
+from protogoal.envs.success import ABOVE_0, SuccessRule
 from protogoal.record.events import Evaluated, Event, Happened, Progressed, Recorder
 from protogoal.record.recorders import named
 from protogoal.record.store import Store
@@ -192,6 +193,7 @@ def _drive(
             recorders.append(wanted if not isinstance(wanted, str) else
                              Progress(run.config.steps, run.preset) if wanted == "progress" else named(wanted, run.path))
         saver, clips, there = _Saver(run, session, store), ClipRecorder(session, store), _Presence(run)
+        _say_success(session, store)
         for event in session.train():
             for recorder in recorders:
                 event.to(recorder)
@@ -212,6 +214,14 @@ def _drive(
     words = "finished" if finished else f"stopped; go on with: protogoal resume {run.path}{' --trust' if trusted else ''}"
     print(f"{run.path}: {session.step:,} steps, {words}")
     return finished
+
+
+def _say_success(session: Session, store: Store) -> None:
+    """Writes down what counts as success; an event says so where it is more than a return above 0."""
+    rule: SuccessRule = getattr(session, "success", ABOVE_0)
+    store.set_meta("success", rule.words)
+    if rule != ABOVE_0 and session.step == 0:
+        store.event(0, f"success at the task is {rule.words}")
 
 
 def _evaluate_stopped(run: RunDirectory, session: Session, recorders: Sequence[Any]) -> None:

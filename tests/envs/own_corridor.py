@@ -43,6 +43,30 @@ def drawn(render_mode=None):
     return env
 
 
+class Costly(Corridor):
+    """The same, where every step costs 1."""
+
+    def step(self, action):
+        observation, _, terminated, truncated, info = super().step(action)
+        return observation, -1.0, terminated, truncated, info
+
+
+class Strict(Corridor):
+    """The same, which pays on the way and says that nothing is a success."""
+
+    def step(self, action):
+        observation, _, terminated, truncated, info = super().step(action)
+        return observation, 1.0, terminated, truncated, info | {"is_success": False}
+
+
+def costly():
+    return Costly()
+
+
+def strict():
+    return Strict()
+
+
 def cells(env):
     return OneHotFactors([Factor("cell", tuple(f"cell {i}" for i in range(env.observation_space.nvec[0])))])
 

@@ -102,7 +102,8 @@ def _overview(runs: Runs) -> list[Any]:
                            className="chips", inline=True),
         ], className="controls"),
         html.Div([
-            html.Figure([html.Figcaption("Success of the evaluator, with its 95 % interval"), figure("success")]),
+            html.Figure([html.Figcaption("The evaluator: success with its 95 % interval; where nothing is called that, return"),
+                         figure("success")]),
             html.Div(funnels, className="columns"),
         ], id="curves", className="columns"),
         html.Div([

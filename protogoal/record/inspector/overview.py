@@ -98,7 +98,7 @@ def register(app: Dash, runs: Runs) -> None:
 
 
 def _tiles(facts: RunFacts, colour: str) -> Node:
-    interval = "not evaluated yet"
+    interval = "nothing is called success" if facts.episodes else "not evaluated yet"
     if facts.low is not None and facts.high is not None:
         interval = f"{100 * facts.low:.0f}–{100 * facts.high:.0f} % · {facts.episodes:,} episodes"
     steps = f"of {words.short(facts.total_steps)}" if facts.total_steps else "environment steps"
@@ -123,14 +123,15 @@ def _tiles(facts: RunFacts, colour: str) -> Node:
         task = h("div", h("small", "task, training"), h("b", words.percent(facts.task_wins / facts.task_tries)), h("small", tries),
                  class_="tile task", title=words.task_words(facts))
     return h(
-        "div", head, _tile("success", words.percent(facts.success), interval), task,
+        "div", head, _tile("success", words.percent(facts.success), interval, title=facts.rule),
+        _tile("return", words.decimal(facts.mean_return), "mean of the evaluation"), task,
         _tile("steps", words.whole(facts.step), steps, facts.progress), _tile("speed", words.short(facts.speed), "steps a second"),
         _tile("time", words.duration(facts.seconds), left or "of training"), stages, class_="tiles", key=facts.label)
 
 
-def _tile(name: str, value: str, below: str, share: float | None = None) -> Node:
+def _tile(name: str, value: str, below: str, share: float | None = None, title: str = "") -> Node:
     bar = None if share is None else h("div", h("div", style=f"width: {100 * share:.1f}%"), class_="bar")
-    return h("div", h("small", name), h("b", value), h("small", below), bar, class_=f"tile {name}")
+    return h("div", h("small", name), h("b", value), h("small", below), bar, class_=f"tile {name}", title=title)
 
 
 def _event(event: dict[str, Any], label: str) -> Node:

@@ -17,7 +17,7 @@ from protogoal.agents.parts import EnvSpaces, Seeds
 from protogoal.config import DeepConfig
 from protogoal.deep.act import Evaluation
 from protogoal.deep.network import set_buffers, weights_from_arrays
-from protogoal.domains.domain import make_batch_env
+from protogoal.domains.domain import make_batch_env, success_rule
 from protogoal.goals.spaces import ProtoGoalSpace
 from protogoal.record.events import Evaluated, Measured
 from protogoal.run.local import play_episodes
@@ -43,6 +43,7 @@ class PlayerRole(Role):
         self.network = registry.agent(config.agent).make_network(config, spaces)
         self._rng = np.random.default_rng(Seeds.of(config.seed).evaluating)
         self._version = 0
+        self.success = success_rule(config.env.in_one_process(), config.evaluation.success_return)
 
     def play(self, weights: Published, episodes: int, buffers: Mapping[str, Any]) -> tuple[Evaluation, Mapping[str, Any]]:
         """Episodes for the task with these weights and buffers; and the state of the generator after them."""
@@ -50,7 +51,7 @@ class PlayerRole(Role):
             weights_from_arrays(self.network, weights.fetch())
             self._version = weights.version
         set_buffers(self.network, buffers)
-        result = play_episodes(self.config, self.network, episodes, self._rng, self.space)
+        result = play_episodes(self.config, self.network, episodes, self._rng, self.success, self.space)
         return result, self._rng.bit_generator.state
 
     def load(self, generator: Mapping[str, Any]) -> None:
@@ -104,11 +105,10 @@ class PlayerClient:
     def _played(self, step: int, result: Evaluation, generator: Mapping[str, Any]) -> None:
         self.queue.pop(0)
         self.generator = generator
-        self.context.log.facts["success"] = result.success_rate
         if result.cut:
             self.context.event(result.cut_words(self.context.config.evaluation.max_steps))
         self.context.tell(Evaluated(step, result.episodes, result.successes, result.mean_return))
-        self.context.tell(Measured(step, {"success": result.success_rate, "episode_length": result.mean_length}))
+        self.context.tell(Measured(step, self.context.log.evaluated(result)))
 
     def _died(self, why: str) -> None:
         self._weights_lost = False

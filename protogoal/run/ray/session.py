@@ -9,6 +9,7 @@ learning falls behind. Roles that die are replaced; what was lost is counted, an
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -20,7 +21,8 @@ from protogoal.agents.parts import EnvSpaces
 from protogoal.config import DeepConfig
 from protogoal.deep.network import set_buffers, weights_from_arrays
 from protogoal.deep.stored import check_actions
-from protogoal.domains.domain import make_batch_env
+from protogoal.domains.domain import make_batch_env, success_rule
+from protogoal.envs.success import SuccessRule
 from protogoal.record.events import Evaluated, Event, Measured, Progressed, Pursued
 from protogoal.run.local import play_episodes
 from protogoal.run.log import goal_metrics
@@ -69,6 +71,11 @@ class RaySession:
     @property
     def step(self) -> int:
         return self.context.pacing.steps
+
+    @functools.cached_property
+    def success(self) -> SuccessRule:
+        """What counts as success at the task."""
+        return success_rule(self.config.env.in_one_process(), self.config.evaluation.success_return)
 
     def train(self) -> Iterator[Event]:
         """Trains to the end; at least once a second the state may be saved."""
@@ -139,7 +146,7 @@ class RaySession:
         self._staleness += STALENESS_RATE * (self.learner.weights.version - report.weights_version - self._staleness)
         self.player.buffers = self.workers.buffers() or self.player.buffers
         self.replay.add(window.segments, report.steps)
-        context.log.acted(report.episode_return)
+        context.log.acted(report.episode_return, report.episode_success)
         for text in report.events:
             context.event(text)
         if self.pge is not None:
@@ -222,7 +229,7 @@ class RaySession:
         if self.learner.average.version:
             weights_from_arrays(network, self.learner.average.fetch())
         set_buffers(network, self.player.buffers)
-        result = play_episodes(self.config, network, episodes, np.random.default_rng(seed), self.space)
+        result = play_episodes(self.config, network, episodes, np.random.default_rng(seed), self.success, self.space)
         return Evaluated(self.step, result.episodes, result.successes, result.mean_return)
 
     # --- state ----------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from protogoal.config import DeepConfig
 from protogoal.deep.act import epsilon_ladder
 from protogoal.deep.network import weights_from_arrays
 from protogoal.deep.segments import Segments
-from protogoal.domains.domain import make_batch_env
+from protogoal.domains.domain import make_batch_env, success_rule
 from protogoal.goals.goal_set import GoalSet
 from protogoal.run.ray.published import Published
 from protogoal.run.ray.state import share_of_knowledge
@@ -40,6 +40,7 @@ class Report:
     weights_version: int
     shared: NDArray[Any] | None  # what the other workers and the evaluation must know of this one
     episode_return: NDArray[np.float64]  # [episodes that ended]
+    episode_success: NDArray[np.int8]
     goal: NDArray[np.int64]  # [pursuits that ended]
     success: NDArray[np.bool_]
     length: NDArray[np.int64]
@@ -61,6 +62,7 @@ class Worker(Role):
         agent = registry.agent(config.agent)
         self.actor = agent.make_actor(replace(config, actor=everyone), env, agent.make_network(config, env), seed)
         self.actor.epsilon = epsilon_ladder(everyone)[index * num_envs : (index + 1) * num_envs]
+        self.actor.success = success_rule(config.env.in_one_process(), config.evaluation.success_return)
         self.trace_length = config.replay.trace_length
         self.goals = GoalSet.empty()
         self._weights_version = self._goals_version = 0
@@ -84,6 +86,7 @@ class Worker(Role):
             weights_version=self._weights_version,
             shared=self.actor.shared(),
             episode_return=np.concatenate([experience.episode_return for experience in made]),
+            episode_success=np.concatenate([experience.episode_success for experience in made]),
             goal=counted.goal,
             success=counted.success,
             length=counted.length,
