@@ -18,7 +18,7 @@ COMPARISON = Comparison(
     claim="does not have this domain; what it says of its own is that goals help where rewards are sparse.",
     arms=[Arm("proto-goal R2D2", "", CORRIDOR | {"agent": "protogoal"}), Arm("R2D2", "", CORRIDOR | {"agent": "r2d2"})],
     scales={"smoke": Scale(3_000, 1), "cpu": Scale(250_000, 3)},
-    common={"threads": 1, "env.max_active": 8, "evaluation.every": 25_000},
+    common={"threads": 1, "evaluation.every": 25_000},
     smoke={"actor.num_envs": 4, "learner.min_replay": 500, "evaluation.episodes": 2, "evaluation.final_episodes": 2},
     command="python examples/keycorridor_comparison.py",
 )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from protogoal.goals.active import as_wide
 from protogoal.goals.evaluator import ProtoGoalEvaluator
 from protogoal.goals.trials import TrialEvents
 
@@ -46,7 +47,8 @@ class Counted:
     def join(windows: Sequence[Counted]) -> Counted:
         """Windows one after another; the last one's values count."""
         names = ("active", "turned_on", "reward", "goal", "success", "length")
-        parts = {name: np.concatenate([getattr(w, name) for w in windows]) for name in names}
+        columns = {name: [getattr(w, name) for w in windows] for name in names}
+        parts = {name: np.concatenate(as_wide(some) if some[0].ndim == 2 else some) for name, some in columns.items()}
         return Counted(trials=TrialEvents.join([w.trials for w in windows]), offered=windows[-1].offered,
                        value=windows[-1].value, **parts)
 

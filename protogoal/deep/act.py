@@ -23,7 +23,7 @@ from protogoal.deep.settings import ActorSettings, ReplaySettings
 from protogoal.deep.stored import check_actor
 from protogoal.envs.success import ABOVE_0, SuccessRule
 from protogoal.envs.vector import PAD, BatchEnv, Observation, check_start
-from protogoal.goals.active import turned_on
+from protogoal.goals.active import contains, turned_on
 from protogoal.goals.goal_set import GoalSet
 from protogoal.goals.selection import select
 from protogoal.goals.table import TASK
@@ -220,7 +220,7 @@ class Actor:
 
     def _attained(self, active: Array) -> NDArray[np.bool_]:
         """Whether each environment's transition attained its goal: all of the goal's bits are on."""
-        is_on = (self.members[:, :, None] == active[:, None, :]).any(-1) | (self.members == PAD)
+        is_on = contains(active, self.members) | (self.members == PAD)
         attained: NDArray[np.bool_] = is_on.all(1) & (self.goal != TASK)
         return attained
 

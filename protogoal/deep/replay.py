@@ -15,17 +15,18 @@ The learner samples segments here, the paper's rule of pruning single transition
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
-from protogoal.deep.segments import PER_SEGMENT, PREFIX, Segments, schema
+from protogoal.deep.segments import PER_SEGMENT, PREFIX, Segments, lists_in, schema
 from protogoal.deep.settings import ReplaySettings
-from protogoal.deep.stored import check_segments
+from protogoal.deep.stored import check_segments, stored_width
 from protogoal.envs.vector import ArraySpec
-from protogoal.goals.active import dense_bits
+from protogoal.goals.active import dense_bits, widened
 from protogoal.goals.stored import stored_array, stored_like, stored_number
 from protogoal.goals.values import TransitionBatch
 
@@ -37,7 +38,11 @@ DRAWS = 100  # attempts to find a transition that was not truncated
 
 
 class Replay:
-    """The last `capacity` transitions, as segments of burn_in + trace_length."""
+    """The last `capacity` transitions, as segments of burn_in + trace_length.
+
+    Room for bits that are on, `max_active` of a transition at first, grows with what comes, up to `most_active`, which is what
+    memory allows; beyond that those that are wanted stay, and `dropped` counts the others.
+    """
 
     def __init__(
         self,
@@ -46,6 +51,7 @@ class Replay:
         max_active: int,
         core_shape: tuple[int, int],
         settings: ReplaySettings,
+        most_active: int | None = None,
     ):
         self.settings, self.num_bits, self.spec = settings, num_bits, dict(observation_spec)
         self.capacity = settings.capacity // settings.trace_length  # in segments
@@ -53,6 +59,9 @@ class Replay:
             name: np.zeros((self.capacity, *shape), dtype)
             for name, (shape, dtype) in layout(observation_spec, num_bits, max_active, core_shape, settings).items()
         }
+        self._lists = lists_in(observation_spec)
+        self.most_active = most_active or num_bits
+        self.dropped = 0  # ids for which there was no room
         self._next = self.size = self.added = 0  # in segments
         # What turned on in a segment, at its rarest: a bit, or REWARD, or NOTHING; and how often each ever did.
         self._reward, self._nothing = num_bits, num_bits + 1
@@ -72,6 +81,7 @@ class Replay:
 
     def add(self, segments: Segments) -> None:
         """Stores N segments; the oldest make room."""
+        segments = self._fitted(segments)
         rarest = self._count(segments)
         if segments.size > self.capacity:
             segments = segments.part(slice(-self.capacity, None))
@@ -81,12 +91,33 @@ class Replay:
             if name not in self._arrays:
                 continue
             rows = array if name in PER_SEGMENT else np.moveaxis(array, 1, 0)  # [N, T, …]
+            if name in self._lists:
+                self._widen(name, rows.shape[-1])
+                rows = widened(rows, self._arrays[name].shape[-1])
             self._arrays[name][places] = _pack(rows) if self._is_packed(name) else rows
         self._rarest[places] = rarest
         self._next = int((self._next + segments.size) % self.capacity)
         self.size = min(self.size + segments.size, self.capacity)
         self.added += segments.size
         self._cumulative = np.empty(0)
+
+    def _widen(self, name: str, width: int) -> None:
+        """Room for `width` ids in every stored list of that name."""
+        stored = self._arrays[name]
+        if width > stored.shape[-1]:
+            wide = np.zeros((*stored.shape[:-1], width), stored.dtype)  # taken from the machine as it is filled
+            wide[: self.size] = widened(stored[: self.size], width)
+            self._arrays[name] = wide
+
+    def _fitted(self, segments: Segments) -> Segments:
+        """Segments with at most `most_active` bits on at once: the wanted ones first, in their order."""
+        if segments.active.shape[-1] <= self.most_active:
+            return segments
+        rank = np.where(segments.active < 0, 2, ~self._is_wanted[segments.active])
+        kept = np.argsort(rank, axis=-1, kind="stable")[..., : self.most_active]
+        active, on = (np.take_along_axis(array, kept, -1) for array in (segments.active, segments.turned_on))
+        self.dropped += int((segments.active >= 0).sum() - (active >= 0).sum())
+        return replace(segments, active=active, turned_on=on)
 
     def _count(self, segments: Segments) -> NDArray[np.int32]:
         """Counts what turned on, and returns for each segment the rarest of it that is wanted, [N]."""
@@ -108,10 +139,10 @@ class Replay:
 
     def novelty_weights(self) -> NDArray[np.float64]:
         """Weight of each stored segment in the novelty draw, [size]: n^-exponent of the rarest thing that turned on."""
-        weight = np.maximum(self._turned_on, 1).astype(np.float64) ** -self.settings.novelty_exponent
-        weight[self._nothing] = 0.0
-        weights: NDArray[np.float64] = weight[self._rarest[: self.size]]
-        is_paid = self._rarest[: self.size] == self._reward
+        rarest = self._rarest[: self.size]
+        weights = np.maximum(self._turned_on[rarest], 1).astype(np.float64) ** -self.settings.novelty_exponent
+        weights[rarest == self._nothing] = 0.0
+        is_paid = rarest == self._reward
         paid, others = weights[is_paid].sum(), weights[~is_paid].sum()
         if 0 < paid < REWARD_SHARE * (paid + others):  # beside many goals a first win would be one thing among hundreds
             weights[is_paid] *= REWARD_SHARE / (1.0 - REWARD_SHARE) * others / paid
@@ -205,6 +236,8 @@ class Replay:
         size = stored_number(state["size"], "replay size")
         if size > self.capacity or set(state["arrays"]) != set(self._arrays):
             raise ValueError(f"stored replay of {size} segments does not fit this one of {self.capacity}")
+        for name in self._lists:
+            self._widen(name, stored_width(state["arrays"], name))
         check_segments(state["arrays"], self._arrays, self.spec, self.num_bits, size)
         for name, array in state["arrays"].items():
             self._arrays[name][:size] = array

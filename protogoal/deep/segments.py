@@ -15,8 +15,9 @@ from typing import Annotated, Any, Literal, get_origin, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from protogoal.deep.stored import check_segments
+from protogoal.deep.stored import check_segments, stored_width
 from protogoal.envs.vector import ArraySpec, BatchStep, Observation
+from protogoal.goals.active import as_wide, widened
 from protogoal.goals.stored import stored_number
 
 Array = NDArray[Any]
@@ -27,8 +28,8 @@ PREFIX = "observation."
 class Field:
     """An array of segments: one row a state (T+1), a transition (T) or a segment; its shape beyond that, and its type.
 
-    Sizes that differ from run to run have names: `active` (the most bits on at once), `core` (the recurrent core's state);
-    `bit` is the smallest type that holds ids of bits. What is not stored is given when a segment is drawn.
+    Sizes that differ from run to run have names: `active` (room for bits that are on, which may grow), `core` (the recurrent core's
+    state); `bit` is the smallest type that holds ids of bits. What is not stored is given when a segment is drawn.
     """
 
     per: Literal["state", "transition", "segment"]
@@ -96,7 +97,10 @@ class Segments:
             return parts[0]
         arrays = [part.arrays() for part in parts]
         axis = {name: 0 if name in PER_SEGMENT else 1 for name in arrays[0]}
-        return Segments.from_arrays({name: np.concatenate([a[name] for a in arrays], axis[name]) for name in axis})
+        of = {name: [a[name] for a in arrays] for name in axis}
+        widths = {name: len({array.shape[-1] for array in some}) for name, some in of.items()}
+        return Segments.from_arrays({name: np.concatenate(as_wide(some) if widths[name] > 1 else some, axis[name])
+                                     for name, some in of.items()})
 
     def part(self, rows: slice) -> Segments:
         """Some of the segments, along N."""
@@ -133,6 +137,12 @@ def schema(observation_spec: dict[str, ArraySpec], num_bits: int, max_active: in
                      for name, of in FIELDS.items() if of.is_stored}
 
 
+def lists_in(observation_spec: Mapping[str, ArraySpec]) -> frozenset[str]:
+    """Names of the arrays that are lists of ids, or say something of each id: their last axis may grow."""
+    seen = {f"{PREFIX}{name}" for name, spec in observation_spec.items() if spec.kind == "active"}
+    return frozenset(seen | {name for name, of in FIELDS.items() if of.size == "active"})
+
+
 def bit_dtype(num_bits: int) -> np.dtype[Any]:
     """The smallest integer type for ids of bits and the padding."""
     return np.dtype(np.int16 if num_bits <= np.iinfo(np.int16).max else np.int32)
@@ -158,6 +168,7 @@ class SegmentBuilder:
         rows = {"state": window + 1, "segment": window + 1, "transition": window}
         self._arrays = {name: np.zeros((rows[per], num_envs, *shape), dtype) for name, (shape, dtype, per)
                         in schema(observation_spec, num_bits, max_active, core_shape).items()}
+        self._lists = lists_in(observation_spec)
         self._t = 0
 
     def start(self, observation: Observation, core: Array) -> None:
@@ -168,7 +179,9 @@ class SegmentBuilder:
 
     def stands_at(self, observation: Observation) -> bool:
         """Whether these are the states that the next step would start from: an environment need not repeat itself."""
-        return all(np.array_equal(self._arrays[f"{PREFIX}{name}"][self._t], seen) for name, seen in observation.items())
+        kept = {name: self._arrays[f"{PREFIX}{name}"][self._t] for name in observation}
+        return all(np.array_equal(*(as_wide(pair) if f"{PREFIX}{name}" in self._lists else pair))
+                   for name, seen in observation.items() for pair in [[kept[name], seen]])
 
     def _write_state(
         self, t: int, observation: Observation, is_first: Array, action: Array, reward: Array, core: Array
@@ -178,6 +191,9 @@ class SegmentBuilder:
 
     def _write(self, t: int, values: Mapping[str, Array]) -> None:
         for name, value in values.items():
+            if name in self._lists:
+                self._arrays[name] = widened(self._arrays[name], value.shape[-1])
+                value = widened(value, self._arrays[name].shape[-1])
             self._arrays[name][t] = value
 
     def append(self, action: Array, goal: Array, came_on: Array, step: BatchStep, core: Array) -> Segments | None:
@@ -211,6 +227,8 @@ class SegmentBuilder:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take back what `state_dict` gave."""
         self._t = stored_number(state["t"], "t", 0, self.window - 1)
+        for name in self._lists:
+            self._arrays[name] = widened(self._arrays[name], stored_width(state, name))
         check_segments(state, self._arrays, self._spec, self._num_bits)
         for name, array in self._arrays.items():
             array[:] = state[name]

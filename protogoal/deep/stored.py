@@ -36,6 +36,11 @@ def check_segments(
         stored_array(state[name], name, mine.shape if rows is None else (rows, *mine.shape[1:]), kind, low, high)
 
 
+def stored_width(state: State, name: str) -> int:
+    """Room that a stored array of lists has for ids."""
+    return int(np.asarray(state[name]).shape[-1]) if np.ndim(state[name]) else 0
+
+
 def check_actions(state: State, num_actions: int, *names: str) -> None:
     """Actions that the environments have."""
     for name in names:

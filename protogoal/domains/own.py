@@ -27,8 +27,6 @@ class OwnSettings(DomainSettings):
     """module:function that makes one environment, or the id of a registered Gymnasium environment."""
     space: str = ""
     """module:function that takes an environment and gives its proto-goal space."""
-    max_active: int = ranged(0, 0)
-    """Most bits that are on at once; 0 allows 64."""
     workers: int = ranged(0, 0)
     """Processes that step the environments; 0 steps them in the main process."""
     observation: Literal["own", "bits"] = "own"
@@ -52,8 +50,7 @@ class Own(Domain):
 
     def make(self, settings: OwnSettings, wanted: Wanted) -> tuple[BatchEnv, ProtoGoalSpace]:
         workers = 0 if wanted.render_mode else settings.workers
-        most = settings.max_active or None
-        own = own_batch(settings.factory, settings.space, wanted.num_envs, workers, most, wanted.space, wanted.on_event,
+        own = own_batch(settings.factory, settings.space, wanted.num_envs, workers, wanted.space, wanted.on_event,
                         wanted.render_mode)
         return (ActiveView(own) if settings.observation == "bits" else own), own.space
 

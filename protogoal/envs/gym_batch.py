@@ -24,6 +24,7 @@ from protogoal.envs.vector import PAD, ArraySpec, BatchStep, Observation
 from protogoal.envs.workers import WorkerPool
 from protogoal.goals.active import WrongIds, widened
 from protogoal.goals.spaces import ProtoGoalSpace
+from protogoal.goals.stored import stored_number
 
 MOST_CHARACTERS = 1024
 """A grid of whole numbers with more values than this is taken as a picture, not as characters."""
@@ -32,6 +33,8 @@ LONGEST_VECTOR = 16_384
 
 LARGE_REWARD = 1_000.0
 
+GROWTH = 8  # lists of ids become wider by an eighth at least
+
 
 class GymBatchEnv:
     """N copies of an environment as a `protogoal.envs.vector.BatchEnv`.
@@ -39,19 +42,16 @@ class GymBatchEnv:
     factory     makes one environment; for workers it must be importable or picklable
     space       turns transitions into bits; it gets observations as the environment gives them, with a batch axis in
                 front, and texts as a list of bytes
-    max_active  most bits on at once; where a transition has more, the ones with the largest ids are dropped and
-                `on_event` is told once. None: all of a space of up to 64 bits, else 64.
+    Lists of ids are as wide as the space's `usual_active`; the first transition with more bits on makes them wider, for good.
     """
 
     def __init__(self, factory: EnvFactory, space: ProtoGoalSpace, num_envs: int, num_workers: int = 0,
-                 max_active: int | None = None, on_event: Callable[[str], None] | None = None, timeout: float = 120.0):
+                 on_event: Callable[[str], None] | None = None, timeout: float = 120.0):
         self.space = space
         self.num_bits = space.size
-        self.max_active = min(space.size, 64) if max_active is None else int(max_active)
-        if self.max_active < 1:
-            raise ValueError(f"max_active must be at least 1, not {max_active}")
+        self.max_active = space.usual_active
         self._on_event = on_event or (lambda text: None)
-        self._overflowed = self._told_of_rewards = False
+        self._told_of_rewards = False
         self.pool = WorkerPool(factory, num_envs, num_workers, timeout=timeout, on_event=on_event)
         try:
             self.num_envs = self.pool.num_envs
@@ -86,6 +86,7 @@ class GymBatchEnv:
         if ended.any():
             observation = self._observe(pool.observation)
             starting = self._starting_active(np.flatnonzero(ended))
+            final_active = widened(final_active, self.max_active)
             active = final_active.copy()
             active[ended] = starting
         return BatchStep(observation, active, final_observation, final_active,
@@ -134,12 +135,13 @@ class GymBatchEnv:
     def get_state(self) -> dict[str, Any] | None:
         """The episodes under way and what the space has learned; None when an episode is too long to be repeated."""
         state = self.pool.get_state()
-        return None if state is None else {**state, "space": self.space.state_dict()}
+        return None if state is None else {**state, "space": self.space.state_dict(), "max_active": self.max_active}
 
     def set_state(self, state: Mapping[str, Any]) -> tuple[Observation, np.ndarray]:
         """Repeats the episodes up to where they were; returns (observation, active) of the states reached."""
         self.space.load_state_dict(state["space"])
         self.pool.set_state(state)
+        self.max_active = stored_number(state["max_active"], "max_active", 1, self.num_bits)
         return self._start()
 
     def picture(self, env: int = 0) -> Any:
@@ -172,7 +174,7 @@ class GymBatchEnv:
         return self._active(len(rows), start, None, start)
 
     def _active(self, n: int, s: Any, a: Any, s_next: Any) -> np.ndarray:
-        """Which bits are on in n transitions, lists of ids as wide as `max_active`."""
+        """Which bits are on in n transitions: lists of ids as wide as `max_active`, which grows where it must."""
         try:
             active = np.asarray(self.space.active(s, a, s_next))
         except WrongIds as error:
@@ -184,11 +186,9 @@ class GymBatchEnv:
                                      "their number must stay the same")
         if len(active) != n:
             raise EnvironmentFailure(f"the proto-goal space gave {len(active)} rows for {n} transitions; it must give one each")
-        if active.shape[1] > self.max_active and not self._overflowed:
-            self._overflowed = True
-            self._on_event(f"a transition has {active.shape[1]} bits on, more than max_active = {self.max_active}; "
-                           "the rest are dropped")
-        return widened(active, self.max_active)[:, : self.max_active]
+        if active.shape[1] > self.max_active:
+            self.max_active = max(active.shape[1], self.max_active + self.max_active // GROWTH)
+        return widened(active, self.max_active)
 
 
 def _encoded(text: str | bytes) -> bytes:

@@ -82,7 +82,6 @@ def own_batch(
     space: str,
     num_envs: int,
     num_workers: int = 0,
-    max_active: int | None = None,
     shared: ProtoGoalSpace | None = None,
     on_event: Callable[[str], None] | None = None,
     render_mode: str | None = None,
@@ -95,7 +94,7 @@ def own_batch(
             shared = make_space(space, probe)
         finally:
             close(probe)
-    return GymBatchEnv(factory, shared, num_envs, num_workers, max_active, on_event)
+    return GymBatchEnv(factory, shared, num_envs, num_workers, on_event)
 
 
 def _call(name: str, *arguments: Any, wanted: Mapping[str, Any] | None = None) -> Any:

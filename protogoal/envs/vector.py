@@ -26,7 +26,7 @@ class ArraySpec:
     """Shape, type and meaning of one part of an observation, without the batch axis.
 
     planes: binary uint8 [C, H, W]. characters: uint8 or int16 [H, W] with values below `num_values`. vector: float32
-    [D]. active: int16 or int32 [L], ids below `num_values` of what is on in a long binary vector, padded with -1.
+    [D]. active: int16 or int32 [L], ids below `num_values` of what is on in a long binary vector, padded with -1; L may grow.
     """
 
     shape: tuple[int, ...]
@@ -71,7 +71,7 @@ class BatchEnv(Protocol):
     num_bits: int
     """B, the size of the proto-goal space; ids in `active` are below it."""
     max_active: int
-    """L, the most bits that can be on at once."""
+    """L, the width of the lists of ids at first; where more bits are on they become wider, and stay so."""
     observation_spec: dict[str, ArraySpec]
 
     def reset(self, seed: int | None = None) -> tuple[Observation, np.ndarray]:
@@ -105,13 +105,14 @@ def check_start(env: BatchEnv, observation: Observation, active: np.ndarray) -> 
         raise ValueError(f"the environment observes {sorted(observation)}, it declared {sorted(env.observation_spec)}")
     for name, spec in env.observation_spec.items():
         array, shape = observation[name], (env.num_envs, *spec.shape)
-        if array.shape != shape:
+        may_grow = spec.kind == "active" and array.shape[:-1] == shape[:-1] and array.shape[-1] >= shape[-1]
+        if array.shape != shape and not may_grow:
             raise ValueError(f"observation {name!r} has shape {array.shape}, declared is {shape}")
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise ValueError(f"observation {name!r} has NaN or infinite entries; all must be finite")
         if spec.num_values and array.size and array.max() >= spec.num_values:
             raise ValueError(f"observation {name!r} has the value {array.max()}, allowed are those below {spec.num_values}")
-    if active.shape != (env.num_envs, env.max_active):
-        raise ValueError(f"bits have shape {active.shape}, declared is {(env.num_envs, env.max_active)}")
+    if active.ndim != 2 or len(active) != env.num_envs:
+        raise ValueError(f"bits have shape {active.shape}, declared is ({env.num_envs}, any)")
     if active.size and (active.max() >= env.num_bits or active.min() < PAD):
         raise ValueError(f"bit {active.max()} is on, the space has bits 0…{env.num_bits - 1}")

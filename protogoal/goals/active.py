@@ -7,6 +7,7 @@ environments and replay may be in any order. `spaces.ProtoGoalSpace.active` make
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numba as nb
@@ -59,10 +60,17 @@ def side_by_side(parts: list[tuple[AnyIds, int]]) -> Ids:
     return compact(np.concatenate([np.where(ids == PAD, PAD, ids + first) for ids, first in parts], axis=1))
 
 
-def widened(active: AnyIds, width: int) -> AnyIds:
-    """Lists [..., L] with room for `width` ids, or as they are where they have it."""
-    more = width - active.shape[-1]
-    return active if more <= 0 else np.pad(active, [(0, 0)] * (active.ndim - 1) + [(0, more)], constant_values=PAD)
+def widened(lists: NDArray[Any], width: int) -> NDArray[Any]:
+    """Lists [..., L], or what is said of each of their ids (bool), with room for `width`; as they are where they have it."""
+    more = width - lists.shape[-1]
+    fill = False if lists.dtype == np.bool_ else PAD
+    return lists if more <= 0 else np.pad(lists, [(0, 0)] * (lists.ndim - 1) + [(0, more)], constant_values=fill)
+
+
+def as_wide(parts: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+    """Lists of several sources, all as wide as the widest of them."""
+    width = max(part.shape[-1] for part in parts)
+    return [widened(part, width) for part in parts]
 
 
 def turned_on(active: AnyIds, before: AnyIds) -> Bits:

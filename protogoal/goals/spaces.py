@@ -24,6 +24,9 @@ MOST_BITS = 10_000_000
 """A space may declare so many: a counter each, about 1 GB."""
 
 
+USUALLY_ON = 64
+
+
 class ProtoGoalSpace(ABC):
     """B binary functions of a transition, with their names.
 
@@ -73,6 +76,11 @@ class ProtoGoalSpace(ABC):
     def _bits(self, s: Any, a: Any, s_next: Any) -> Any:
         """A matrix, bool [N, B]; asked for only where a class has no `_active`."""
         raise NotImplementedError
+
+    @property
+    def usual_active(self) -> int:
+        """About how many bits are on at once: room is made for these at first, and for more when more are on."""
+        return min(self.size, USUALLY_ON)
 
     @abstractmethod
     def name(self, i: int) -> str:
@@ -133,6 +141,10 @@ class OneHotFactors(ProtoGoalSpace):
             raise ValueError(f"a factor's value lies outside its range; allowed are 0…size−1 of sizes {self._sizes.tolist()}")
         return values + self._offsets
 
+    @property
+    def usual_active(self) -> int:
+        return len(self.factors)
+
     def _locate(self, i: int) -> tuple[Factor, int]:
         f = int(np.searchsorted(self._offsets, i, side="right")) - 1
         return self.factors[f], i - int(self._offsets[f])
@@ -183,6 +195,9 @@ class ObjectGrid(ProtoGoalSpace):
         return self.rows, self.columns
 
 
+WORDS_OF_A_LINE = 32
+
+
 class BagOfWords(ProtoGoalSpace):
     """One bit a word of a text; the vocabulary is discovered as it is read, in reading order, up to `capacity` words.
 
@@ -229,6 +244,10 @@ class BagOfWords(ProtoGoalSpace):
                 i = self.vocabulary[word] = len(self.vocabulary)
             indices.append(i)
         return indices
+
+    @property
+    def usual_active(self) -> int:
+        return min(self.size, WORDS_OF_A_LINE)
 
     def name(self, i: int) -> str:
         if len(self._words) != len(self.vocabulary):
@@ -313,6 +332,10 @@ class Union(ProtoGoalSpace):
     def _active(self, s: Any, a: Any, s_next: Any) -> Any:
         return side_by_side([(space.active(s, a, s_next), int(first))
                              for space, first in zip(self.spaces, self._offsets[:-1], strict=True)])
+
+    @property
+    def usual_active(self) -> int:
+        return sum(space.usual_active for space in self.spaces)
 
     def _locate(self, i: int) -> tuple[ProtoGoalSpace, int]:
         k = int(np.searchsorted(self._offsets, i, side="right")) - 1

@@ -47,6 +47,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtrc
 
+from protogoal.goals.active import as_wide
 from protogoal.goals.stored import stored_array
 
 PROJECTIONS = 4  # of the bits of the goal's own kind, and as many of all bits
@@ -84,10 +85,9 @@ class TrialEvents:
         if not parts:
             return TrialEvents.none()
         first = np.cumsum([0] + [len(p.before) for p in parts[:-1]])
-        width = max(p.before.shape[1] for p in parts)
         known = [p.probability for p in parts if p.probability is not None]
         return TrialEvents(
-            np.concatenate([np.pad(p.before, ((0, 0), (0, width - p.before.shape[1])), constant_values=-1) for p in parts]),
+            np.concatenate(as_wide([p.before for p in parts])),
             np.concatenate([p.action for p in parts]),
             np.concatenate([p.row + np.int32(start) for p, start in zip(parts, first, strict=True)]),
             np.concatenate([p.bit for p in parts]), np.concatenate(known) if known else None)

@@ -8,6 +8,7 @@ from grids import Corridor
 from test_segments import play
 
 from protogoal.deep.replay import OFTEN, REWARD_SHARE, Replay, replay_bytes
+from protogoal.deep.segments import Segments
 from protogoal.deep.settings import ReplaySettings
 from protogoal.envs.vector import ArraySpec
 from protogoal.goals.active import dense_bits
@@ -219,3 +220,44 @@ def test_an_empty_replay_cannot_be_sampled():
 
 def test_dense_bits_puts_padding_nowhere():
     assert dense_bits(np.array([[0, 2, -1], [-1, -1, -1]]), 3).tolist() == [[True, False, True], [False] * 3]
+
+
+def crowded(segments, width, first=0):
+    """The same segments with bits first … first + width − 1 on in every transition, half of them just turned on."""
+    shape = (*segments.active.shape[:-1], width)
+    active = np.broadcast_to(np.arange(first, first + width, dtype=segments.active.dtype), shape).copy()
+    return replace(segments, active=active, turned_on=active % 2 == 0)
+
+
+def test_room_for_bits_grows_with_what_is_on_and_nothing_is_lost():
+    env = Corridor(num_envs=4)
+    _, segments, _ = filled(env)
+    replay = Replay(env.observation_spec, env.num_bits, 1, (2, 3), ReplaySettings(capacity=1000, trace_length=4))
+    for width, segment in zip((1, 3, 2, 5), segments, strict=False):
+        replay.add(crowded(segment, width))
+    back = replay.read(np.arange(16), np.ones(16, np.float32))
+    assert back.active.shape[-1] == 5
+    assert (back.active >= 0).sum(-1)[0].tolist() == [1] * 4 + [3] * 4 + [2] * 4 + [5] * 4
+    assert (back.turned_on == (back.active >= 0) & (back.active % 2 == 0)).all()
+    other = Replay(env.observation_spec, env.num_bits, 1, (2, 3), replay.settings)
+    other.load_state_dict(replay.state_dict())
+    again = other.read(np.arange(16), np.ones(16, np.float32)).arrays()
+    assert all((again[name] == array).all() for name, array in back.arrays().items())
+
+
+def test_what_memory_has_no_room_for_is_what_is_not_wanted_and_is_counted():
+    env = Corridor(num_envs=4)
+    _, segments, _ = filled(env)
+    replay = Replay(env.observation_spec, env.num_bits, 1, (2, 3), ReplaySettings(capacity=1000, trace_length=4), most_active=3)
+    replay.want(np.array([4, 2]))
+    replay.add(crowded(segments[0], 5))
+    back = replay.read(np.arange(4), np.ones(4, np.float32))
+    assert (back.active == [2, 4, 0]).all()
+    assert (back.turned_on == [True, True, True]).all()
+    assert replay.dropped == 4 * 4 * 2
+
+
+def test_segments_of_different_width_are_joined():
+    _, segments, _ = filled(Corridor(num_envs=4))
+    joined = Segments.join([crowded(segments[0], 2), crowded(segments[1], 4)])
+    assert (joined.active >= 0).sum(-1)[0].tolist() == [2] * 4 + [4] * 4

@@ -46,11 +46,11 @@ def test_the_evaluators_batch_shares_the_space():
 
 
 def test_the_network_can_read_the_bits_instead_of_the_observation():
-    batch, _ = make_batch_env(OwnSettings("own_corridor:make", "own_corridor:cells", max_active=2, observation="bits"), 3)
+    batch, _ = make_batch_env(OwnSettings("own_corridor:make", "own_corridor:cells", observation="bits"), 3)
     observation, active = batch.reset(seed=0)
     assert list(observation) == list(batch.observation_spec) == ["active"]
     np.testing.assert_array_equal(observation["active"], active)
-    np.testing.assert_array_equal(batch.step(np.ones(3, int)).observation["active"], [[1, -1]] * 3)
+    np.testing.assert_array_equal(batch.step(np.ones(3, int)).observation["active"], [[1]] * 3)
     batch.close()
 
 

@@ -429,15 +429,42 @@ def test_bits_may_look_at_the_whole_transition():
     np.testing.assert_array_equal(step.final_active, [[-1, -1], [0, 1]])
 
 
-def test_more_bits_than_max_active_are_dropped_once_said():
-    events: list[str] = []
-    space = NamedCallables({str(i): lambda s, a, s_next: True for i in range(5)}, key="place")
-    batch = GymBatchEnv(Walk, space, 2, max_active=3, on_event=events.append)
+class Counting(ProtoGoalSpace):
+    """More and more bits are on, one more at each call; room is made for two."""
+
+    usual_active = 2
+
+    def __init__(self):
+        super().__init__(40)
+        self.calls = 0
+
+    def _active(self, s, a, s_next):
+        self.calls += 1
+        return np.tile(np.arange(self.calls), (len(s_next["place"]), 1))
+
+    def name(self, i):
+        return f"bit {i}"
+
+    kind = name
+
+
+def test_lists_grow_with_what_is_on_and_stay_as_wide():
+    batch = GymBatchEnv(partial(Walk, limit=100), Counting(), 2)
     _, active = batch.reset(seed=0)
-    batch.step(np.ones(2, int))
-    np.testing.assert_array_equal(active, [[0, 1, 2], [0, 1, 2]])
-    assert len(events) == 1
-    assert "max_active = 3" in events[0]
+    np.testing.assert_array_equal(active, [[0, -1]] * 2)
+    widths = []
+    for on in range(2, 30):
+        step = batch.step(np.zeros(2, int))  # to the left, where no episode ends
+        assert (step.final_active >= 0).sum(1).tolist() == [on, on]
+        assert step.active.shape == step.final_active.shape == (2, batch.max_active)
+        widths.append(batch.max_active)
+    assert widths == sorted(widths)
+    state = batch.get_state()
+    other = GymBatchEnv(partial(Walk, limit=100), Counting(), 2)
+    assert other.set_state(state)[1].shape == (2, widths[-1])
+    state["max_active"] = 10**9
+    with pytest.raises(ValueError, match="max_active"):
+        other.set_state(state)
 
 
 def test_a_space_that_does_not_keep_its_word_and_numbers_that_are_none_are_refused():

@@ -14,9 +14,6 @@ from protogoal.envs.gym_batch import GymBatchEnv
 from protogoal.envs.minihack.env import RiverEnv
 from protogoal.goals.spaces import BagOfWords, ProtoGoalSpace
 
-MAX_WORDS = {"last": 32, "all": 64}
-"""Most different words of one message: a page has 80 characters, a fall into the river six pages."""
-
 
 def word_space(capacity: int = 256) -> BagOfWords:
     """One bit a word of the message, up to `capacity` words.
@@ -33,4 +30,4 @@ def river_batch(scenario: str = "narrow-river", monsters: int = 0, num_envs: int
     """N rivers as a `BatchEnv`; `space` defaults to a fresh `word_space()`. `render_mode` is for `picture`."""
     factory = partial(RiverEnv, scenario=scenario, monsters=monsters, max_steps=max_steps, crop=crop, pages=pages,
                       render_mode=render_mode)
-    return GymBatchEnv(factory, space or word_space(), num_envs, num_workers, MAX_WORDS.get(pages), on_event)
+    return GymBatchEnv(factory, space or word_space(), num_envs, num_workers, on_event)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from protogoal.agents.r2d2 import R2D2
+from protogoal.goals.active import as_wide
 
 State = Mapping[str, Any]
 
@@ -28,6 +29,8 @@ def merge_replays(parts: Sequence[State]) -> dict[str, Any]:
     size = len(order)
 
     def merged(arrays: Sequence[np.ndarray]) -> np.ndarray:
+        if len({array.shape[1:] for array in arrays}) > 1:  # lists of ids, for which one shard has more room
+            arrays = as_wide(arrays)
         return np.concatenate([array[age] for array, age in zip(arrays, ages, strict=True)])[order]
 
     return {
