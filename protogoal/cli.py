@@ -135,6 +135,7 @@ def _parser() -> argparse.ArgumentParser:
     goals.add_argument("run", type=Path, help="directory of the run")
     goals.add_argument("--why", help="explain one goal, by id or by name")
     goals.add_argument("--json", action="store_true", help="print JSON")
+    _add_trust_options(goals)
 
     inspect = command("inspect", _inspect, "serve the live page about runs, for the browser")
     inspect.add_argument("runs", type=Path, nargs="+", help="directories of the runs")
@@ -356,9 +357,14 @@ def _goals(parsed: argparse.Namespace, _: list[str]) -> None:
     from protogoal.record.goals_table import goals_table
     from protogoal.run.directory import RunDirectory
 
+    def space() -> Any:
+        from protogoal.run.declared import declared_space
+
+        return declared_space(parsed.run, _trust(parsed))
+
     RunDirectory.open(parsed.run)
     with _sound([parsed.run]):
-        text = goals_table(parsed.run, why=parsed.why, as_json=parsed.json)
+        text = goals_table(parsed.run, parsed.why, parsed.json, space)
     if text:
         print(text)
 

@@ -59,6 +59,12 @@ class Domain:
         """See `success_rule`. Our own tasks pay when they are won, and seldom for anything else."""
         return ABOVE_0 if success_return is None else least_return(success_return)
 
+    def space(self, settings: Any) -> ProtoGoalSpace:
+        """Its proto-goals alone."""
+        env, space = self.make(settings, Wanted(1))
+        env.close()
+        return space
+
     def presets(self) -> Mapping[str, Any]:
         """Its tasks by name, each a configuration for two cores; `presets` makes one of each for every agent."""
         return {}

@@ -8,6 +8,7 @@ from typing import Any
 
 from protogoal.config import TabularConfig
 from protogoal.domains.domain import Domain, Row
+from protogoal.goals.spaces import ProtoGoalSpace
 from protogoal.settings import DomainSettings
 
 
@@ -22,6 +23,11 @@ class TaxiSettings(DomainSettings):
 
 class Taxi(Domain):
     settings = TaxiSettings
+
+    def space(self, settings: Any) -> ProtoGoalSpace:
+        from protogoal.envs.taxi import TaxiSpace
+
+        return TaxiSpace()
 
     def presets(self) -> Mapping[str, Any]:
         return {"taxi": TabularConfig()}

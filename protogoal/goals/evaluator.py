@@ -322,11 +322,6 @@ class ProtoGoalEvaluator:
         return is_mastered(
             self.table.pursuits, self.table.success_rate, self.settings.mastery_threshold, self.settings.mastery_pursuits)
 
-    @property
-    def chance(self) -> NDArray[np.float64]:
-        """How often a pursuit of each goal would succeed by chance, [G]."""
-        return chance(self.table)
-
     # --- words ----------------------------------------------------------------------------------------------------
 
     def _kind_of_bit(self, bit: int) -> str:
@@ -352,19 +347,37 @@ class ProtoGoalEvaluator:
     def explain(self, goal: int) -> str:
         """One sentence: the verdict, and the figures that decided it."""
         self.table._check_id(goal)
-        known = {name: array[goal].item() for name, array in self.snapshot().items()}
+        known = {name: array.item() for name, array in self._state_of(np.array([goal])).items()}
         figures = ("count", "events", "nats", "p", "pursuits", "success", "chance", "seek_max", "seek_mean", "avoid_mean")
         return f"{self.name(goal)}: " + reason(known["verdict"], **{name: known[name] for name in figures})
 
-    def snapshot(self) -> dict[str, NDArray[Any]]:
-        """The state of every goal, arrays [G], for the store."""
-        bucket = np.full(self.table.size, -1, np.int64)
-        bucket[self.goal_set.ids] = self.goal_set.bucket
-        return {"count": self.table.count.copy(), "reward_mean": self.table.reward_mean,
-                "pursuits": self.table.pursuits.copy(), "success": self.table.success_rate, "chance": self.chance,
-                "events": self.tested.events, "nats": self.tested.nats, "p": self.tested.p,
-                "seek_max": self.values.seek_max, "seek_mean": self.values.seek_mean, "avoid_mean": self.values.avoid_mean,
-                "verdict": self.verdict, "bucket": bucket, "offered": bucket >= 0, "mastered": self.mastered}
+    def snapshot(self) -> dict[str, Any]:
+        """For the store: the state of goals that were ever observed, offered or pursued, arrays [O] beside their ids, `id`.
+
+        The others are numbers: how many goals are `declared`, and how many of all are `plausible` (without pruning the unobserved
+        are). `grid`: rows and columns of the grid that cells lie on, or None.
+        """
+        worth_telling = self.table.observed | (self.table.pursuits > 0)
+        worth_telling[self.goal_set.ids] = True
+        ids = np.flatnonzero(worth_telling)
+        return {"id": ids, **self._state_of(ids), "declared": self.table.size, "plausible": int(self.plausible.sum()),
+                "grid": self.space.grid if self.space else None}
+
+    def _state_of(self, ids: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+        """What is known of some goals, ids ascending; arrays [n]."""
+        s, table = self.settings, self.table
+        bucket = np.full(len(ids), -1, np.int64)
+        place = np.minimum(np.searchsorted(ids, self.goal_set.ids), len(ids) - 1)
+        is_here = ids[place] == self.goal_set.ids
+        bucket[place[is_here]] = self.goal_set.bucket[is_here]
+        success = table.success_rate_of(ids)
+        return {"count": table.count[ids], "reward_mean": table.reward_mean_of(ids), "pursuits": table.pursuits[ids],
+                "success": success, "chance": chance(table, ids),
+                "events": self.tested.events[ids], "nats": self.tested.nats[ids], "p": self.tested.p[ids],
+                "seek_max": self.values.seek_max[ids], "seek_mean": self.values.seek_mean[ids],
+                "avoid_mean": self.values.avoid_mean[ids], "verdict": self.verdict[ids],
+                "bucket": bucket, "offered": bucket >= 0,
+                "mastered": is_mastered(table.pursuits[ids], success, s.mastery_threshold, s.mastery_pursuits)}
 
     # --- state ----------------------------------------------------------------------------------------------------
 

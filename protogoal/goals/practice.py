@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy.special import betaincc, gammainc
 
 from protogoal.goals.stored import stored_array
-from protogoal.goals.table import RECENT, GoalTable
+from protogoal.goals.table import RECENT, GoalTable, Some
 
 LEAST_SUCCESS = 0.1
 DOUBT = 1 / 3  # of what was believed before any pursuit: eleven failures and no success, where chance does not help
@@ -32,16 +32,18 @@ FEWEST = 4.0  # pursuits to judge by
 MORE_OFTEN_P = 0.01  # chance has become better, beyond chance
 MORE_OFTEN_EVENTS = 3
 
+ALL = slice(None)
+
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 
-def chance(table: GoalTable) -> Floats:
-    """chance(g) over the mean length of g's recent pursuits, [G]; 0 where it was never pursued."""
-    others = np.maximum(table.count - table.wins, 0)
-    steps = np.maximum(table.transitions - table.born - table.pursuit_steps, 1)
+def chance(table: GoalTable, goals: Some = ALL) -> Floats:
+    """chance(g) over the mean length of g's recent pursuits, [n] of some goals; 0 where it was never pursued."""
+    others = np.maximum(table.count[goals] - table.wins[goals], 0)
+    steps = np.maximum(table.transitions - table.born[goals] - table.pursuit_steps[goals], 1)
     rate = np.minimum(others / steps, 1.0)
-    result: Floats = -np.expm1(table.mean_length * np.log1p(-np.minimum(rate, 1 - 1e-12)))
+    result: Floats = -np.expm1(table.mean_length_of(goals) * np.log1p(-np.minimum(rate, 1 - 1e-12)))
     return result
 
 
@@ -67,7 +69,7 @@ class Practice:
         g = np.flatnonzero(table.pursuits > 0)
         others, steps = (table.count - table.wins)[g], table.transitions - table.born[g]
         n = table.recent_pursuits[g]
-        fails = (n >= FEWEST - 0.5) & (doubt(table.recent_wins[g], n, chance(table)[g]) < DOUBT)  # 4 pursuits fade to 3.8
+        fails = (n >= FEWEST - 0.5) & (doubt(table.recent_wins[g], n, chance(table, g)) < DOUBT)  # 4 pursuits fade to 3.8
         given_up = self._given_up[g]
         new = fails & ~given_up
         again = fails & given_up & (table.pursuits[g] >= self._pursuits_then[g] + RECENT)  # it was tried ten times more

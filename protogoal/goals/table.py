@@ -28,6 +28,7 @@ RECENT_TASK = 100  # pursuits of the task that its success is taken over
 RECENT_LENGTHS = 256  # successful pursuits of any goal whose lengths are kept
 
 Packed = NDArray[np.uint64]
+Some = slice | NDArray[np.int64]  # of the goals
 
 
 class GoalTable:
@@ -178,7 +179,11 @@ class GoalTable:
     @property
     def reward_mean(self) -> NDArray[np.float64]:
         """R(g): mean task reward on the transitions that attained g; 0 where there were none, [G]."""
-        mean: NDArray[np.float64] = self._reward_sum[: self.size] / np.maximum(self.count, 1)
+        return self.reward_mean_of(slice(self.size))
+
+    def reward_mean_of(self, goals: Some) -> NDArray[np.float64]:
+        """R(g) of some goals, [n]."""
+        mean: NDArray[np.float64] = self._reward_sum[goals] / np.maximum(self._count[goals], 1)
         return mean
 
     @property
@@ -199,7 +204,11 @@ class GoalTable:
     @property
     def success_rate(self) -> NDArray[np.float64]:
         """S(g): share of the last 10 pursuits that attained g; 0 where there were none, [G]."""
-        rate: NDArray[np.float64] = self._outcomes[: self.size].sum(1) / np.clip(self.pursuits, 1, RECENT)
+        return self.success_rate_of(slice(self.size))
+
+    def success_rate_of(self, goals: Some) -> NDArray[np.float64]:
+        """S(g) of some goals, [n]."""
+        rate: NDArray[np.float64] = self._outcomes[goals].sum(1) / np.clip(self._pursuits[goals], 1, RECENT)
         return rate
 
     @property
@@ -212,10 +221,10 @@ class GoalTable:
         """The successful ones among them, [G]."""
         return self._tally[: self.size, 1]
 
-    @property
-    def mean_length(self) -> NDArray[np.float64]:
-        """Mean length of recent pursuits, [G]; 0 where there were none."""
-        mean: NDArray[np.float64] = self._tally[: self.size, 2] / np.maximum(self.recent_pursuits, 1e-9)
+    def mean_length_of(self, goals: Some) -> NDArray[np.float64]:
+        """Mean length of recent pursuits of some goals, [n]; 0 where there were none."""
+        tally = self._tally[: self.size][goals]
+        mean: NDArray[np.float64] = tally[:, 2] / np.maximum(tally[:, 0], 1e-9)
         return mean
 
     @property

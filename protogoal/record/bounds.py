@@ -13,6 +13,8 @@ from typing import Any
 METRIC_POINTS = 4_096  # a metric name: thinned to every second point
 EVALUATIONS = 4_096  # likewise
 REFRESHES = 2_048  # likewise
+GOALS = 200_000  # rows of `goals`: observed ones; the likeliest to be offered are told first, the others stay a number
+NAMES_PER_REFRESH = 5_000  # new goals told at one refresh; the rest at the next ones, and at the end
 GOAL_ROWS_PER_REFRESH = 3_000  # rows of `goals` rewritten at one refresh; the rest waits, material changes first
 HISTORY_ROWS_PER_REFRESH = 1_000  # likewise for `goal_history`
 HISTORY_ROWS = 1_000_000  # each goal's history: thinned to every second row, its first and last kept

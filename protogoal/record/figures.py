@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, PercentFormatter
 
 from protogoal.record import words
-from protogoal.record.measures import Measure
+from protogoal.record.measures import CellMap, Measure
 from protogoal.record.palette import BLUE, GREEN, LARGE_SPACE, LIGHT, RUNS, VERDICT, VERMILLION
 from protogoal.record.queries import Curve
 from protogoal.record.schema import SEQUENCE
@@ -104,24 +104,20 @@ def metrics_figure(curves: dict[str, list[tuple[str, Curve]]], colours: dict[str
     return figure
 
 
-def maps_figure(kinds: list[tuple[str, Curve]], measure: Measure) -> Figure:
+def maps_figure(kinds: list[CellMap], measure: Measure) -> Figure:
     """One map of cells for each kind of thing, all on one scale."""
     columns = min(4, len(kinds))
     rows = -(-len(kinds) // columns)
-    shape = [(int(np.nanmax(g["row"])) + 1, int(np.nanmax(g["col"])) + 1) for _, g in kinds]
-    height = 2.3 * max(r / c for r, c in shape) + 0.3
+    height = 2.3 * max(each.rows / each.cols for each in kinds) + 0.3
     with rc_context({**_STYLE, "axes.grid": False, "axes.spines.top": True, "axes.spines.right": True}):
         figure = Figure(figsize=(2.4 * columns + 1.2, height * rows), layout="constrained")
         grid = figure.subplots(rows, columns, squeeze=False)
-    values = [measure.of(goals) for _, goals in kinds]
-    top = max([1.0, *(float(np.nanmax(value, initial=0.0)) for value in values)])
+    top = max([1.0, *(float(np.nanmax(measure.of(each.goals), initial=0.0)) for each in kinds)])
     colours, norm = _scale(measure, top)
     image = None
-    for axes, (kind, goals), (num_rows, num_cols), value in zip(grid.flat, kinds, shape, values, strict=False):
-        cells = np.full((num_rows, num_cols), np.nan)
-        cells[goals["row"].astype(int), goals["col"].astype(int)] = value
-        image = axes.imshow(cells, cmap=colours, norm=norm)
-        axes.set_title(_plain(kind), fontsize=9)
+    for axes, each in zip(grid.flat, kinds, strict=False):
+        image = axes.imshow(each.cells(measure), cmap=colours, norm=norm)
+        axes.set_title(_plain(each.kind), fontsize=9)
         axes.set_xticks([])
         axes.set_yticks([])
     for axes in list(grid.flat)[len(kinds):]:

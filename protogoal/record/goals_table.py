@@ -6,7 +6,9 @@ Called by cli.py.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from protogoal.goals.spaces import ProtoGoalSpace
 from protogoal.record import queries, words
 from protogoal.record.goal_page import goal_page
 from protogoal.record.queries import Curve, Record
@@ -28,12 +31,19 @@ POINTS = 12  # of one goal's history, from the first to the last
 _STYLE = {0: "dim", 1: "dim", 2: "magenta", 3: "magenta", 4: "red", 5: "cyan", 6: "green"}
 
 
-def goals_table(run_dir: Path, why: str | None = None, as_json: bool = False) -> str | None:
-    """Print the table, or one goal's story (`why`: its id or name). With `as_json` return the JSON text instead."""
+def goals_table(
+    run_dir: Path, why: str | None = None, as_json: bool = False, space: Callable[[], ProtoGoalSpace] | None = None
+) -> str | None:
+    """Print the table, or one goal's story (`why`: its id or name). With `as_json` return the JSON text instead.
+
+    `space` makes the run's proto-goal space: asked for the name of a goal that was never observed, which the record does not have.
+    """
     with StoreReader(run_dir) as reader:
         facts = run_facts(reader)
         if why is not None:
             goal_id = queries.find_goal(reader, why)
+            if goal_id is None:
+                return _never_observed(why.strip(), queries.declared(reader), facts, as_json, space)
             record, history = queries.goal(reader, goal_id), queries.goal_history(reader, goal_id)
             story = words.why(record, history)
             if as_json:
@@ -47,9 +57,56 @@ def goals_table(run_dir: Path, why: str | None = None, as_json: bool = False) ->
         rows, total = goal_page(reader, facts, limit=ROWS)
         verdicts = Counter(dict(reader.rows("SELECT verdict, count(*) FROM goals GROUP BY verdict")))
     if not total:
-        return f"{facts.label}: no goals were recorded (an agent without goals, or before the first refresh)"
+        none = f"none of its {facts.funnel['declared']:,} declared goals was observed" if facts.funnel else "no goals were recorded"
+        return f"{facts.label}: {none} (an agent without goals, or before the first refresh)"
     _show(rows, total, verdicts, facts)
     return None
+
+
+def _never_observed(
+    text: str, declared: int, facts: RunFacts, as_json: bool, space: Callable[[], ProtoGoalSpace] | None
+) -> str:
+    """The short story of a goal that was declared and never observed; a ValueError where none is meant."""
+    is_number = re.fullmatch(r"\d{1,18}", text) is not None
+    if is_number and int(text) >= declared:
+        raise ValueError(f"there is no goal {text}; the run has declared {declared:,} goals, numbered from 0")
+    try:
+        names = space() if space is not None else None
+    except ValueError as error:
+        if not is_number:
+            raise ValueError(f"no goal that was observed is called {text!r}, and the others have no name here: {error}") from None
+        names = None
+    if is_number:
+        goal = int(text)
+    elif names is not None:
+        goal = _declared_goal(names, text)
+    else:
+        raise ValueError(f"no goal that was observed is called {text!r}; protogoal goals DIR lists them")
+    is_bit = names is not None and goal < names.size
+    name, kind = (names.name(goal), names.kind(goal)) if names is not None and is_bit else (f"goal {goal}", "declared")
+    story = [f"Never observed: it was not on in any of the {facts.step:,} steps."]
+    if as_json:
+        return json.dumps({"id": goal, "name": name, "kind": kind, "verdict": words.VERDICTS[0], "reason": story[0], "why": story},
+                          ensure_ascii=False)
+    return _told({"id": goal, "name": name, "kind": kind}, story, facts)
+
+
+def _declared_goal(space: ProtoGoalSpace, text: str) -> int:
+    """The bit that is called so, or the only one that has it in its name."""
+    wanted, within = text.casefold(), []
+    for bit in range(space.size):
+        name = space.name(bit).casefold()
+        if name == wanted:
+            return bit
+        if wanted in name:
+            within.append(bit)
+    if len(within) == 1:
+        return within[0]
+    if within:
+        examples = ", ".join(f"{bit} ({space.name(bit)})" for bit in within[:3])
+        raise ValueError(f"{len(within):,} goals have {text!r} in their name, none of them observed; say which by id, for "
+                         f"example {examples}")
+    raise ValueError(f"no goal is called {text!r}, observed or not; protogoal goals DIR lists those observed")
 
 
 ALL, WIDE = 132, 116  # columns of a terminal that has room for all, and for all figures
@@ -78,6 +135,7 @@ def _show(rows: list[Record], total: int, verdicts: Counter[int], facts: RunFact
     console.print(table)
     counts = ", ".join(f"{verdicts[v]:,} {words.VERDICTS[v]}" for v in sorted(words.VERDICTS, reverse=True) if verdicts[v])
     shown = f"The {len(rows):,} most counted of {total:,} goals" if total > len(rows) else f"{total:,} goals"
+    shown += " that were observed"
     bright = " Bright figures decided the verdict." if console.color_system else ""
     console.print(f"{shown}: {counts}. ★ mastered.{bright}", highlight=False)
     if facts.funnel:

@@ -32,6 +32,22 @@ class Measure:
     logarithmic: bool = False
 
 
+@dataclass(frozen=True)
+class CellMap:
+    """The observed goals of one kind on their grid; cells without one were never observed."""
+
+    kind: str
+    rows: int
+    cols: int
+    goals: Curve
+
+    def cells(self, measure: Measure) -> Floats:
+        """The measure of each cell, [rows, cols]; NaN, or verdict 0, where no goal was observed."""
+        grid = np.full((self.rows, self.cols), 0.0 if measure.key == "verdict" else np.nan)
+        grid[self.goals["row"].astype(int), self.goals["col"].astype(int)] = measure.of(self.goals)
+        return grid
+
+
 def _where(value: Floats, known: NDArray[np.bool_], otherwise: Floats | float = np.nan) -> Floats:
     return np.where(known, value, otherwise)
 

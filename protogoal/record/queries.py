@@ -21,6 +21,8 @@ Curve = dict[str, NDArray[Any]]
 Record = dict[str, Any]
 
 HISTORY_POINTS = 2_000  # of one goal; a history has fewer, see bounds.py
+MOST_CELLS = 1_000  # of one side of a map
+MOST_OF_A_KIND = 8_000  # goals in one picture: the most counted
 
 
 def _curve(reader: StoreReader, columns: str, source: str, parameters: tuple[Any, ...] = ()) -> Curve:
@@ -72,8 +74,9 @@ def goal(reader: StoreReader, goal_id: int) -> Record:
     """One goal: its row, with members and parents as (id, name), and the newest goals made of it as `children`."""
     found = reader.records("SELECT * FROM goals WHERE id = ?", (goal_id,))
     if not found:
-        (size,) = reader.rows("SELECT count(*) FROM goals")[0]
-        raise ValueError(f"there is no goal {goal_id}; the run has {size:,} goals, numbered from 0")
+        many = declared(reader)
+        known = f"goal {goal_id} was never observed" if goal_id < many else f"there is no goal {goal_id}"
+        raise ValueError(f"{known}; the run has declared {many:,} goals, numbered from 0")
     record = found[0]
     record["members"] = named(reader, json.loads(record["members"]))
     record["parents"] = named(reader, json.loads(record["parents"]))
@@ -83,19 +86,28 @@ def goal(reader: StoreReader, goal_id: int) -> Record:
     return record
 
 
+def declared(reader: StoreReader) -> int:
+    """How many goals there are, observed or not."""
+    found = reader.rows("SELECT declared FROM refreshes ORDER BY step DESC LIMIT 1")
+    return int(found[0][0]) if found else 0
+
+
 def named(reader: StoreReader, ids: list[int]) -> list[tuple[int, str]]:
     """(id, name) of each goal, in the given order; the task is −1."""
     names = dict(reader.rows("SELECT id, name FROM goals WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(ids),)))
     return [(i, "the task" if i == TASK else names.get(i, f"goal {i}")) for i in ids]
 
 
-def find_goal(reader: StoreReader, text: str) -> int:
-    """The id of a goal from what a person typed: its id, its name, or a part of its name that only one goal has."""
+def find_goal(reader: StoreReader, text: str) -> int | None:
+    """The id of a goal from what a person typed: its id, its name, or a part of its name that only one goal has.
+
+    None where no goal that was ever observed is meant.
+    """
     text = text.strip()
     if text.lower() in ("the task", str(TASK)):
         raise ValueError("the task is no goal that is judged; protogoal goals DIR says how it fares")
     if re.fullmatch(r"\d{1,18}", text):
-        return int(goal(reader, int(text))["id"])
+        return int(text) if reader.rows("SELECT 1 FROM goals WHERE id = ?", (int(text),)) else None
     # The word FLAG and the thing flag are two kinds of goals: letter case counts where it decides.
     exact = reader.rows("SELECT id FROM goals WHERE name = ?1 COLLATE NOCASE ORDER BY name <> ?1, id LIMIT 1", (text,))
     if exact:
@@ -108,7 +120,7 @@ def find_goal(reader: StoreReader, text: str) -> int:
     if many:
         examples = ", ".join(f"{i} ({name})" for i, name in some)
         raise ValueError(f"{many:,} goals have {text!r} in their name; say which by id, for example {examples}")
-    raise ValueError(f"no goal is called {text!r}; protogoal goals DIR lists them")
+    return None
 
 
 def goal_history(reader: StoreReader, goal_id: int) -> Curve:
@@ -129,19 +141,30 @@ def goal_pursuits(reader: StoreReader, goal_id: int, limit: int = 50) -> list[Re
 
 
 def kinds(reader: StoreReader) -> list[Record]:
-    """The kinds of single-bit goals: kind, goals, rows and cols of the grid they lie on (0 where they lie on none)."""
-    return reader.records(
+    """The kinds of observed single-bit goals: kind, goals, rows and cols of their grid (0 where they lie on none).
+
+    A space with one grid has said how large it is; else it is as large as what was observed.
+    """
+    found = reader.records(
         "SELECT kind, count(*) AS goals, coalesce(max(row) + 1, 0) AS rows, coalesce(max(col) + 1, 0) AS cols "
         "FROM goals WHERE parents = '[]' GROUP BY kind ORDER BY min(id)")
+    grid = reader.meta().get("grid")
+    if isinstance(grid, list) and len(grid) == 2 and all(isinstance(side, int) and 0 < side < MOST_CELLS for side in grid):
+        for kind in found:
+            if 0 < kind["rows"] <= grid[0] and kind["cols"] <= grid[1]:
+                kind |= {"rows": grid[0], "cols": grid[1]}
+    return found
 
 
 def goals_at(reader: StoreReader, kind: str, step: int | None = None) -> Curve:
-    """The single-bit goals of one kind as they were after the last refresh up to `step` (None: now).
+    """The observed single-bit goals of one kind as they were after the last refresh up to `step` (None: now).
 
-    Columns id, row, col and the state; and `name`, an array of strings. Before its first change a goal is untouched.
+    Columns id, row, col and the state; and `name`, an array of strings. Before its first change a goal is untouched. Of many
+    only those most counted now are given.
     """
     names = ["id", "row", "col", *STATE]
-    source = "goals WHERE parents = '[]' AND kind = ? ORDER BY id"
+    most = f"SELECT id FROM goals WHERE parents = '[]' AND kind = ? ORDER BY count DESC, id LIMIT {MOST_OF_A_KIND}"
+    source = f"goals WHERE id IN ({most}) ORDER BY id"
     if step is None:
         rows = reader.rows(f"SELECT {', '.join(names)}, name FROM {source}", (kind,))
     else:
@@ -157,11 +180,14 @@ def goals_at(reader: StoreReader, kind: str, step: int | None = None) -> Curve:
     return curve
 
 
+_CLIP = ("clips.id, clips.step, clips.kind, goal, clips.success, bytes, "
+         f"CASE goal WHEN {TASK} THEN 'the task' ELSE coalesce(goals.name, 'goal ' || goal) END AS name")
+
+
 def clips(reader: StoreReader, kind: str | None = None, success: bool | None = None, limit: int = 12) -> list[Record]:
     """The newest clips without their pictures, newest first: id, step, kind, goal, name, success, bytes."""
     return reader.records(
-        "SELECT clips.id, clips.step, clips.kind, goal, clips.success, bytes, coalesce(goals.name, 'the task') AS name "
-        "FROM clips LEFT JOIN goals ON goals.id = clips.goal "
+        f"SELECT {_CLIP} FROM clips LEFT JOIN goals ON goals.id = clips.goal "
         "WHERE (:kind IS NULL OR clips.kind = :kind) AND (:success IS NULL OR (clips.success = 1) = :success) "
         "ORDER BY clips.id DESC LIMIT :limit",
         {"kind": kind, "success": None if success is None else int(success), "limit": limit})
@@ -170,8 +196,8 @@ def clips(reader: StoreReader, kind: str | None = None, success: bool | None = N
 def goal_clips(reader: StoreReader, goal_id: int, limit: int = 4) -> list[Record]:
     """The newest clips of one goal, as `clips` gives them."""
     return reader.records(
-        "SELECT clips.id, clips.step, clips.kind, goal, clips.success, bytes, coalesce(goals.name, 'the task') AS name "
-        "FROM clips LEFT JOIN goals ON goals.id = clips.goal WHERE goal = ? ORDER BY clips.id DESC LIMIT ?", (goal_id, limit))
+        f"SELECT {_CLIP} FROM clips LEFT JOIN goals ON goals.id = clips.goal WHERE goal = ? ORDER BY clips.id DESC LIMIT ?",
+        (goal_id, limit))
 
 
 def clip_gif(reader: StoreReader, clip_id: int) -> bytes | None:

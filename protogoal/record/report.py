@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from protogoal.record import figures, queries, report_data, words
-from protogoal.record.measures import MEASURES
+from protogoal.record.measures import MEASURES, CellMap
 from protogoal.record.palette import VERDICT
 from protogoal.record.queries import Curve
 from protogoal.record.reader import StoreReader
@@ -72,7 +72,7 @@ def _page(runs: list[tuple[str, StoreReader]], files: FigureFiles) -> str:
                 "columns": [[column, *words.FIGURES[column]] for column in words.figures_of(fact)]}
         total = reader.rows("SELECT count(*) FROM goals")[0][0]
         if total:
-            parts.append(_interactive(index, len(told["goals"]), total))
+            parts.append(_interactive(index, len(told["goals"]), total, queries.declared(reader)))
             data.append({"run": index, **told})
         parts.append(f"<p class=label>{_text(words.task_words(fact))}</p>" if fact.task_tries else "")
         parts.append(_clips(report_data.clips(reader)))
@@ -179,14 +179,15 @@ def _colours(runs: list[tuple[str, StoreReader]]) -> dict[str, str]:
 
 def _pictures(label: str, reader: StoreReader, files: FigureFiles) -> None:
     """The maps and lists as they are now, into the folder; in the page they are drawn by its script."""
-    placed: list[tuple[str, Curve]] = []
+    placed: list[CellMap] = []
     rows: list[dict[str, Any]] = []
     for kind in queries.kinds(reader):
         goals = queries.goals_at(reader, kind["kind"])
         rows += [{"kind": kind["kind"], **row} for row in _rows(goals)]
         if kind["rows"]:
             where = ~np.isnan(goals["row"])
-            placed.append((kind["kind"], {name: column[where] for name, column in goals.items()}))
+            there = {name: column[where] for name, column in goals.items()}
+            placed.append(CellMap(kind["kind"], kind["rows"], kind["cols"], there))
         else:
             files.keep(f"list-{_file_name(label)}-{_file_name(kind['kind'])}", figures.bars_figure(kind["kind"], goals))
     if placed:
@@ -203,8 +204,9 @@ def _goals_csv(label: str, reader: StoreReader, files: FigureFiles) -> None:
         files.table(f"goals-{_file_name(label)}", [{**row, "verdict": words.VERDICTS[row["verdict"]]} for row in rows])
 
 
-def _interactive(index: int, shown: int, total: int) -> str:
-    more = f"The {shown:,} most counted of {total:,} goals; the CSV has all." if shown < total else f"{total:,} goals."
+def _interactive(index: int, shown: int, total: int, declared: int) -> str:
+    more = f"The {shown:,} most counted of {total:,} goals; the CSV has all" if shown < total else f"{total:,} goals"
+    more += f" that were observed, of {declared:,} declared."
     return (f"<section class=pictures data-run={index}></section>"
             f"<section class=goals data-run={index}><p class=label>{more}</p></section>"
             "<noscript><p>The table and the maps need JavaScript; the folder beside has them as PNG and CSV.</p></noscript>")

@@ -66,7 +66,7 @@ def pictures(reader: StoreReader) -> dict[str, Any]:
         parts = ((order[on_the_grid], CELLS, kind["rows"], kind["cols"]), (order[~on_the_grid], LISTED, 0, 0))
         for keep, most, rows, cols in parts:
             if len(keep):
-                told.append({**_kind(moments, keep[:most]), "kind": kind["kind"], "rows": rows, "cols": cols, "total": len(keep)})
+                told.append({**_kind(moments, keep[:most]), "kind": kind["kind"], "rows": rows, "cols": cols})
     return {"steps": chosen.tolist(), "kinds": told, "left_out": left_out}
 
 

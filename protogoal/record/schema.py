@@ -1,6 +1,7 @@
 """The tables of a run's SQLite file, and how large each may grow.
 
-One file a run (`run.db`). A row a goal a refresh would be 10⁸ rows for 100,000 goals and 1,000 refreshes, so
+One file a run (`run.db`). A proto-goal space may declare millions: `goals` has rows for those that were observed, and `refreshes`
+the number of all. A row a goal a refresh would be 10⁸ rows for 100,000 goals and 1,000 refreshes, so
 `goals` holds the latest state of each goal, and `goal_history` a row only where that state changed materially
 (record/goal_rows.py). Every table has a bound (kept by record/bounds.py), so a run of any length leaves a file
 of a few hundred megabytes at most. Written by record/store.py, read by record/reader.py.
@@ -50,6 +51,7 @@ CREATE TABLE goals (
     members TEXT NOT NULL, parents TEXT NOT NULL,
     created_step INTEGER NOT NULL, observed_step INTEGER, updated_step INTEGER NOT NULL, {_state});
 CREATE INDEX goals_by_kind ON goals (kind, parents, row, col);
+CREATE INDEX goals_by_values ON goals (id) WHERE seek_max IS NOT NULL;
 CREATE TABLE goal_history (
     goal INTEGER NOT NULL, step INTEGER NOT NULL, {_state},
     PRIMARY KEY (goal, step)) WITHOUT ROWID;

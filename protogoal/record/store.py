@@ -28,8 +28,10 @@ from protogoal.record import goal_rows
 from protogoal.record.bounds import (
     CLIP_BYTES,
     GOAL_ROWS_PER_REFRESH,
+    GOALS,
     HISTORY_ROWS_PER_REFRESH,
     NAME_CHARACTERS,
+    NAMES_PER_REFRESH,
     PURSUITS_PER_COMMIT,
     QUEUE_ROWS,
     Bounds,
@@ -42,8 +44,6 @@ from protogoal.record.schema import SCHEMA_VERSION, STATE, TABLES, WRITE
 __all__ = ["GoalName", "Store", "StoreReader"]
 
 COMMIT_SECONDS = 1.0
-SMALL_SPACE = 20_000  # of a larger one only the goals that were observed have rows, ...
-NAMES_PER_REFRESH = 2_000  # ... and not all at once
 
 # name, kind, cell (row, col) or None, member bits, parents (the two goals of an AND).
 # An AND-goal with an empty name gets "<name of a member> AND <name of a member>".
@@ -69,10 +69,8 @@ class Store:
         sql = "SELECT max(seconds) FROM metrics UNION SELECT max(seconds) FROM refreshes"
         elapsed = [row[0] for row in connection.execute(sql) if row[0] is not None]
         self._began = time.monotonic() - max(elapsed, default=0.0)
-        self._latest: goal_rows.Snapshot = {}
-        self._history: goal_rows.Snapshot = {}
-        self._observed: goal_rows.Mask = np.zeros(0, np.bool_)
-        self._newest: tuple[int, goal_rows.Snapshot] | None = None
+        self._newest: tuple[int, goal_rows.Snapshot, Callable[[int], GoalName]] | None = None
+        self._grid: tuple[int, int] | None = None
         self._load_state()
 
     @classmethod
@@ -129,9 +127,10 @@ class Store:
         """Commit everything, the last state of every goal included. `status`: what readers say of the run then."""
         with self._lock:
             if self._newest is not None:
-                step, state = self._newest
-                waiting = goal_rows.changed(state, goal_rows.grown(self._latest, state["count"].size))
-                self._queue_state(step, state, np.flatnonzero(waiting))
+                step, snapshot, names = self._newest
+                self._describe(step, snapshot, names, GOALS)
+                state = snapshot.of_goals(self._ids)
+                self._queue_state(step, state, np.flatnonzero(goal_rows.changed(state, self._latest)))
             self.set_meta("status", status)
             self.flush()
             self._connection.close()
@@ -195,28 +194,29 @@ class Store:
         names: Callable[[int], GoalName],
         seconds: float | None = None,
     ) -> None:
-        """The evaluator's state of every goal after a refresh: arrays [G], named as in schema.STATE.
+        """The evaluator's state of the goals it has observed: ids, arrays [O] named as in schema.STATE, and `declared`.
 
         `names` is asked for each new goal, and again when it is first observed (a word has its name only then).
         `seconds`: how long the refresh took.
         """
-        state = goal_rows.as_snapshot(snapshot)
-        step, size = int(step), state["count"].size
+        told, step = goal_rows.Snapshot.of(snapshot), int(step)
         with self._lock:
-            latest, history = goal_rows.grown(self._latest, size), goal_rows.grown(self._history, size)
-            self._describe(step, goal_rows.observed(state), state["verdict"], names)
-            waiting = goal_rows.changed(state, latest)
-            ids = goal_rows.most_urgent(state, latest, waiting, GOAL_ROWS_PER_REFRESH, self._refreshes)
-            self._queue_state(step, state, ids)
-            told = goal_rows.material(state, history)
-            kept = goal_rows.most_urgent(state, history, told, HISTORY_ROWS_PER_REFRESH, self._refreshes)
-            pairs = zip(kept.tolist(), goal_rows.rows(state, kept), strict=True)
+            if told.grid is not None and told.grid != self._grid:
+                self.set_meta("grid", [int(side) for side in told.grid])
+                self._grid = told.grid
+            self._describe(step, told, names, NAMES_PER_REFRESH)
+            state = told.of_goals(self._ids)
+            waiting = goal_rows.changed(state, self._latest)
+            places = goal_rows.most_urgent(state, self._latest, waiting, GOAL_ROWS_PER_REFRESH, self._refreshes)
+            self._queue_state(step, state, places)
+            is_material = goal_rows.material(state, self._history)
+            kept = goal_rows.most_urgent(state, self._history, is_material, HISTORY_ROWS_PER_REFRESH, self._refreshes)
+            pairs = zip(self._ids[kept].tolist(), goal_rows.rows(state, kept), strict=True)
             self._queue.append(("goal_history", [(goal, step, *row) for goal, row in pairs]))
-            self._queue.append(("refreshes", [(step, self._seconds(), seconds, *goal_rows.funnel(state).values())]))
+            self._queue.append(("refreshes", [(step, self._seconds(), seconds, *told.funnel().values())]))
             for name in STATE:
-                latest[name][ids] = state[name][ids]
-                history[name][kept] = state[name][kept]
-            self._latest, self._history, self._newest = latest, history, (step, state)
+                self._history[name][kept] = state[name][kept]
+            self._newest = (step, told, names)
             self._refreshes += 1
             self._commit_sometimes()
 
@@ -261,7 +261,7 @@ class Store:
                 self._connection.execute("BEGIN IMMEDIATE")
                 for table, rows in queue:
                     self._connection.executemany(WRITE[table], rows)
-                self._bounds.keep(written, points, self._observed.size)
+                self._bounds.keep(written, points, self._ids.size)
                 self._connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'revision'")
                 self._connection.execute(WRITE["meta"], ("updated", json.dumps(time.time())))
                 self._connection.execute("COMMIT")
@@ -329,45 +329,56 @@ class Store:
             spare -= forgotten
             self._forgotten, self._forgotten_at = self._forgotten + forgotten, self._progress[0] if self._progress else 0
             # Rows of goals may have been among them: all goals are told anew at the next refresh.
-            self._latest, self._observed = goal_rows.untouched(0), np.zeros(0, np.bool_)
+            self._ids, self._observed = np.zeros(0, np.int64), np.zeros(0, np.bool_)
+            self._latest, self._history = goal_rows.untouched(0), goal_rows.untouched(0)
 
-    def _describe(
-        self, step: int, observed: goal_rows.Mask, verdict: npt.NDArray[np.int64], names: Callable[[int], GoalName]
-    ) -> None:
-        """Queue name, kind, place and parents of goals that are new, or observed for the first time."""
-        before = np.zeros(observed.size, np.bool_)
-        before[: self._observed.size] = self._observed[: observed.size]
-        untold = observed & ~before
-        if observed.size <= SMALL_SPACE:
-            untold |= np.arange(observed.size) >= self._observed.size
-        ids = np.flatnonzero(untold)
-        if observed.size > SMALL_SPACE and ids.size > NAMES_PER_REFRESH:  # those that may be offered first; the others in time
-            ids = ids[np.argsort(-verdict[ids], kind="stable")[:NAMES_PER_REFRESH]]
+    def _describe(self, step: int, snapshot: goal_rows.Snapshot, names: Callable[[int], GoalName], most: int) -> None:
+        """Queue name, kind, place and parents of at most `most` goals that are new, or observed for the first time.
+
+        The likeliest to be offered come first; the others in time, as far as the table may grow.
+        """
+        ids, observed = snapshot.ids, snapshot.observed
+        place = np.searchsorted(self._ids, ids)
+        is_known = np.append(self._ids, -1)[place] == ids
+        untold = np.flatnonzero(~is_known | (observed & ~np.append(self._observed, False)[place]))
+        untold = untold[np.argsort(-snapshot.state["verdict"][untold], kind="stable")[:most]]
+        new = ~is_known[untold]
+        untold = np.sort(untold[~new | (np.cumsum(new) <= GOALS - self._ids.size)])
         rows: list[Row] = []
-        for goal in ids.tolist():
+        for goal, is_observed in zip(ids[untold].tolist(), observed[untold].tolist(), strict=True):
             name, kind, cell, members, parents = names(goal)
             bits = [int(bit) for bit in members]
             name = _text(name or " AND ".join(str(names(bit)[0]) for bit in bits))[:NAME_CHARACTERS]
             row, col = (None, None) if cell is None else (int(cell[0]), int(cell[1]))
             origin = (json.dumps(bits), json.dumps([int(parent) for parent in parents]))
-            rows.append((goal, name, _text(kind), row, col, *origin, step, step if observed[goal] else None, step))
+            rows.append((goal, name, _text(kind), row, col, *origin, step, step if is_observed else None, step))
+        if not rows:
+            return
         self._queue.append(("goals", rows))
-        before[ids] |= observed[ids]
-        self._observed = before
+        before, self._ids = self._ids, np.union1d(self._ids, ids[untold])
+        self._latest, self._history = (goal_rows.moved(state, before, self._ids) for state in (self._latest, self._history))
+        was_observed = np.zeros(self._ids.size, np.bool_)
+        was_observed[np.searchsorted(self._ids, before)] = self._observed
+        was_observed[np.searchsorted(self._ids, ids[untold])] |= observed[untold]
+        self._observed = was_observed
 
-    def _queue_state(self, step: int, state: goal_rows.Snapshot, ids: npt.NDArray[np.int64]) -> None:
-        pairs = zip(ids.tolist(), goal_rows.rows(state, ids), strict=True)
+    def _queue_state(self, step: int, state: goal_rows.State, places: npt.NDArray[np.int64]) -> None:
+        pairs = zip(self._ids[places].tolist(), goal_rows.rows(state, places), strict=True)
         self._queue.append(("state", [(*row, step, goal) for goal, row in pairs]))
+        for name in STATE:
+            self._latest[name][places] = state[name][places]
 
     def _load_state(self) -> None:
-        """What `goals` and `goal_history` say, as arrays: what the next snapshot is compared with."""
+        """What `goals` and `goal_history` say, as arrays [O]: what the next snapshot is compared with."""
         columns = ", ".join(STATE)
-        stored = self._connection.execute(f"SELECT id, {columns} FROM goals ORDER BY id").fetchall()
-        size = stored[-1][0] + 1 if stored else 0
-        self._latest = _filled(size, stored)
-        self._observed = goal_rows.observed(self._latest)
-        last = self._connection.execute(f"SELECT goal, {columns}, max(step) FROM goal_history GROUP BY goal")
-        self._history = _filled(size, [row[:-1] for row in last if row[0] < size])
+        stored = self._connection.execute(f"SELECT id, observed_step, {columns} FROM goals ORDER BY id").fetchall()
+        self._ids = np.array([row[0] for row in stored], np.int64)
+        self._observed = np.array([row[1] is not None for row in stored], np.bool_)
+        self._latest = _as_state([row[2:] for row in stored])
+        newest = f"SELECT goal, {columns}, max(step) FROM goal_history GROUP BY goal ORDER BY goal"
+        last = self._connection.execute(newest).fetchall()
+        told = np.array([row[0] for row in last], np.int64)
+        self._history = goal_rows.moved(_as_state([row[1:-1] for row in last]), told, self._ids)
         self._bounds = Bounds(self._connection)
 
 
@@ -380,10 +391,9 @@ def _ints(values: npt.ArrayLike) -> list[int]:
     return [int(value) for value in np.asarray(values).astype(np.int64).tolist()]
 
 
-def _filled(size: int, stored: list[Row]) -> goal_rows.Snapshot:
-    snapshot = goal_rows.untouched(size)
-    if stored:
-        ids, *columns = zip(*stored, strict=True)
-        for name, column in zip(STATE, columns, strict=True):
-            snapshot[name][np.array(ids)] = [math.nan if value is None else value for value in column]
-    return snapshot
+def _as_state(stored: list[Row]) -> goal_rows.State:
+    """Rows of the state columns as arrays."""
+    state = goal_rows.untouched(len(stored))
+    for name, column in zip(STATE, zip(*stored, strict=True), strict=bool(stored)):
+        state[name][:] = [math.nan if value is None else value for value in column]
+    return state

@@ -18,11 +18,12 @@ NAMES_SUGGESTED = 3  # where a goal's name is not known
 def columns_of(evaluator: ProtoGoalEvaluator) -> dict[str, NDArray[Any]]:
     """What an evaluator knows of every goal ever observed."""
     state = evaluator.snapshot()
-    ids = np.flatnonzero(state["count"] > 0)
+    told = state["count"] > 0
+    ids = state["id"][told]
     names = {"id": ids, "name": np.array([evaluator.name(int(goal)) for goal in ids], dtype=object),
              "kind": np.array([evaluator.kind(int(goal)) for goal in ids], dtype=object)}
-    chosen = {name: state[name][ids] for name in ("count", "pursuits", "success", "offered", "mastered")}
-    verdict = np.array([Verdict(int(value)).name.lower().replace("_", " ") for value in state["verdict"][ids]], dtype=object)
+    chosen = {name: state[name][told] for name in ("count", "pursuits", "success", "offered", "mastered")}
+    verdict = np.array([Verdict(int(value)).name.lower().replace("_", " ") for value in state["verdict"][told]], dtype=object)
     return names | chosen | {"verdict": verdict}
 
 

@@ -250,6 +250,28 @@ def test_state_round_trip_continues_to_the_bit():
         np.testing.assert_array_equal(array, other.snapshot()[name])
 
 
+def test_the_snapshot_has_rows_for_what_was_observed_offered_or_pursued_alone():
+    pge = ProtoGoalEvaluator(1_000_000, 2, PGESettings(pruning="off", goal_set_size=3), seed=0)
+    before, after = sparse_rows([[5], [9]]), sparse_rows([[7], [9]])
+    on = np.array([[True], [False]])
+    pge.table.see(before)
+    pge.table.observe(after, on, np.zeros(2))
+    pge.record_pursuit([500_000], [False], [3])
+    pge.refresh()
+    told = pge.snapshot()
+    assert set(told["id"]) == {5, 7, 9, 500_000, *pge.goal_set.ids.tolist()}
+    assert (told["declared"], told["plausible"], told["grid"]) == (1_000_000, 1_000_000, None)
+    assert {len(array) for name, array in told.items() if isinstance(array, np.ndarray)} == {len(told["id"])}
+    row = {name: array[told["id"] == 7][0] for name, array in told.items() if isinstance(array, np.ndarray)}
+    assert row["count"] == 1
+    assert told["pursuits"][told["id"] == 500_000] == 1
+    assert set(told["id"][told["offered"]]) == set(pge.goal_set.ids)
+
+
+def sparse_rows(rows: list[list[int]]) -> np.ndarray:
+    return np.array(rows, np.int32)
+
+
 def test_counting_window_by_window_judges_as_counting_at_once():
     """What a worker sends: the bits that are on, which turned on, and the trials among them."""
     state, action = corridor()

@@ -163,13 +163,13 @@ def test_tallies_of_pursuits_fade_by_hand():
     table.record_pursuits([0, TASK, 0, 0], [True, False, False, True], [4, 50, 10, 6])
     np.testing.assert_allclose(table.recent_pursuits, [1 + FADE + FADE**2, 0])
     np.testing.assert_allclose(table.recent_wins, [1 + FADE**2, 0])
-    np.testing.assert_allclose(table.mean_length[0], (6 + 10 * FADE + 4 * FADE**2) / (1 + FADE + FADE**2))
+    np.testing.assert_allclose(table.mean_length_of(np.array([0]))[0], (6 + 10 * FADE + 4 * FADE**2) / (1 + FADE + FADE**2))
     goals, task = table.mean_lengths
     assert goals == pytest.approx((6 + 10 * FADE_ALL + 4 * FADE_ALL**2) / (1 + FADE_ALL + FADE_ALL**2))
     assert task == 50
     assert table.successful_lengths(0).tolist() == table.all_successful_lengths.tolist() == [4, 6]
     table.forget_pursuits(np.array([0]))
-    assert table.recent_pursuits[0] == table.mean_length[0] == 0
+    assert table.recent_pursuits[0] == table.mean_length_of(np.array([0]))[0] == 0
     assert table.pursuits[0] == 3
 
 

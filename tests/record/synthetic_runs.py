@@ -88,6 +88,8 @@ class FakeRun:
         self.rng = np.random.default_rng(seed)
         self.refresh_steps, self.refreshes = refresh_steps, 0
         self.parents: list[tuple[int, int]] = []
+        cells = [bit.cell for bit in bits if bit.cell is not None]
+        self.grid = (max(row for row, _ in cells) + 1, max(col for _, col in cells) + 1) if cells else None
         self.members: list[tuple[int, ...]] = [(i,) for i in range(len(bits))]
         self.count = np.zeros(len(bits), np.int64)
         self.pursuits = np.zeros(len(bits), np.int64)
@@ -157,10 +159,11 @@ class FakeRun:
                 self.recent[goal] = [*self.recent.get(goal, []), success][-10:]
         success = self._success(size)
         mastered = (self.pursuits >= 10) & (success > 0.6)
-        self.store.refresh(step, {
-            "count": self.count, "reward_mean": np.where(self.count > 0, 0.001 * share, 0), "pursuits": self.pursuits,
-            "success": success, **judged, "bucket": bucket, "offered": bucket >= 0, "mastered": mastered,
-        }, self.describe, seconds=0.2)
+        state = {"count": self.count, "reward_mean": np.where(self.count > 0, 0.001 * share, 0), "pursuits": self.pursuits,
+                 "success": success, **judged, "bucket": bucket, "offered": bucket >= 0, "mastered": mastered}
+        ids = np.flatnonzero((self.count > 0) | (verdict == Verdict.STATIC))
+        self.store.refresh(step, {"id": ids, **{name: np.asarray(column)[ids] for name, column in state.items()},
+                                  "declared": size, "grid": self.grid}, self.describe, seconds=0.2)
         able = np.flatnonzero(mastered)
         if able.size >= 2:
             first, second = (int(goal) for goal in self.rng.choice(able, 2, replace=False))

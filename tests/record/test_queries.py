@@ -145,9 +145,9 @@ def test_filters_are_what_they_say(baba, facts):
         assert {row["id"] for row in rows} == {row["id"] for row in everything if wanted(row)}, chosen
 
 
-def test_what_nothing_is_known_of_is_unknown(baba, facts):
+def test_what_nothing_is_known_of_is_unknown_and_unobserved_goals_have_no_row(baba, facts):
     rows, _ = goal_page(baba, facts, limit=-1)
-    assert {row["verdict"] for row in rows} >= {0, 1, 4, 5, 6}
+    assert {row["verdict"] for row in rows} >= {1, 4, 5, 6}
     for row in rows:
         assert (row["success"] is None) == (row["chance"] is None) == (row["pursuits"] == 0)
         assert (row["nats"] is None) == (row["p"] is None) == (row["events"] is None)
@@ -198,10 +198,13 @@ def test_a_goal_is_found_by_id_name_or_part_of_a_name(baba, tmp_path):
     assert queries.find_goal(baba, " flag at (8,10) ") in (197, 296)
     with pytest.raises(ValueError, match=r"\d+ goals have 'baba at' in their name"):
         queries.find_goal(baba, "baba at")
-    with pytest.raises(ValueError, match="no goal is called"):
-        queries.find_goal(baba, "boulder")
+    assert queries.find_goal(baba, "boulder") is None
+    assert queries.find_goal(baba, "99999") is None
     with pytest.raises(ValueError, match="there is no goal 99999"):
-        queries.find_goal(baba, "99999")
+        queries.goal(baba, 99_999)
+    unobserved = min(set(range(693)) - {row[0] for row in baba.rows("SELECT id FROM goals")})
+    with pytest.raises(ValueError, match=f"goal {unobserved} was never observed"):
+        queries.goal(baba, unobserved)
 
 
 def test_a_history_ends_with_the_state_of_now(baba):

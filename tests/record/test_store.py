@@ -24,7 +24,9 @@ BITS = 6
 
 
 def snapshot(size: int = BITS, **columns: object) -> dict[str, np.ndarray]:
-    return {**goal_rows.untouched(size), **{name: np.asarray(value) for name, value in columns.items()}}
+    """Goals 0 … size − 1, all of them told of."""
+    return {"id": np.arange(size), "declared": size, **goal_rows.untouched(size),
+            **{name: np.asarray(value) for name, value in columns.items()}}
 
 
 def name(goal: int) -> tuple:
@@ -104,6 +106,51 @@ def test_the_funnel_counts_every_stage(path):
     assert stored(path, sql) == [(9, 7, 1, 3, 2, 3, 1), (9, 7, 1, 2, 2, 3, 1)]
 
 
+def test_only_what_is_told_of_has_a_row_and_the_rest_is_a_number(path):
+    """A million goals are declared, three were observed; without pruning all of them are plausible."""
+    some = snapshot(3, count=[4, 2, 1], verdict=[6, 6, 6], id=[7, 500_000, 999_999], declared=1_000_000)
+    with Store.create(path) as run:
+        run.refresh(5, {**some, "plausible": 1_000_000}, lambda goal: (f"bit {goal}", "bit", None, (goal,), ()))
+        assert sum(array.nbytes for array in (*run._latest.values(), *run._history.values())) < 10_000
+    told = [(7, "bit 7", 4), (500_000, "bit 500000", 2), (999_999, "bit 999999", 1)]
+    assert stored(path, "SELECT id, name, count FROM goals") == told
+    assert stored(path, "SELECT declared, observed, plausible FROM refreshes") == [(1_000_000, 3, 1_000_000)]
+
+
+@pytest.mark.parametrize("ids", [[2, 1], [1, 1], [-1, 2], [1, 6]])
+def test_ids_that_are_none_are_refused(path, ids):
+    with Store.create(path) as run, pytest.raises(ValueError, match="must ascend and lie in 0…5"):
+        run.refresh(1, snapshot(2, id=ids, declared=6), name)
+
+
+def test_many_new_goals_are_named_a_few_at_a_time_with_their_state_and_all_at_the_end(path, monkeypatch):
+    monkeypatch.setattr(store, "NAMES_PER_REFRESH", 2)
+    state = snapshot(count=[1, 2, 3, 4, 5, 6], verdict=[2, 6, 2, 6, 2, 2])
+    run = Store.create(path)
+    for step, told in ((1, [(1, 2), (3, 4)]), (2, [(0, 1), (1, 2), (2, 3), (3, 4)])):
+        run.refresh(step, state, name)
+        run.flush()
+        assert stored(path, "SELECT id, count FROM goals") == told
+    run.close()
+    assert [row[0] for row in stored(path, "SELECT count FROM goals")] == [1, 2, 3, 4, 5, 6]
+
+
+def test_the_table_of_goals_has_a_bound_and_the_likeliest_are_in_it(path, monkeypatch):
+    monkeypatch.setattr(store, "GOALS", 3)
+    with Store.create(path) as run:
+        for step in range(3):
+            run.refresh(step, snapshot(count=np.ones(BITS), verdict=[2, 2, 6, 5, 2, 6]), name)
+    assert [row[0] for row in stored(path, "SELECT id FROM goals")] == [2, 3, 5]
+    assert stored(path, "SELECT observed FROM refreshes LIMIT 1") == [(6,)]
+
+
+def test_a_goal_offered_without_having_been_observed_is_told_and_withdrawn(path):
+    with Store.create(path) as run:
+        run.refresh(1, snapshot(1, id=[3], declared=6, verdict=[6], offered=[1], bucket=[0]), name)
+        run.refresh(2, snapshot(0, declared=6), name)
+    assert stored(path, "SELECT id, offered, bucket, observed_step FROM goals") == [(3, 0, -1, None)]
+
+
 def test_a_static_goal_is_observed_though_it_never_turned_on(path):
     with Store.create(path) as run:
         run.refresh(3, snapshot(2, verdict=[1, 0]), name)
@@ -113,6 +160,7 @@ def test_a_static_goal_is_observed_though_it_never_turned_on(path):
 def test_goals_nobody_has_met_have_no_history_and_nothing_known(path):
     values = {column: np.full(2, np.nan) for column in ("seek_max", "seek_mean", "avoid_mean")}
     zeros = {column: np.zeros(2) for column in STATE} | values | {"p": np.ones(2), "bucket": [-1, -1], "count": [0, 4]}
+    zeros |= {"id": np.arange(2), "declared": 2}
     with Store.create(path) as run:
         run.refresh(3, zeros, name)
     assert stored(path, "SELECT goal FROM goal_history") == [(1,)]

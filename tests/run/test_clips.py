@@ -27,7 +27,7 @@ class Session:
 
 
 def snapshot(**columns):
-    return {**{name: np.zeros(3) for name in STATE}, **columns}
+    return {"id": np.arange(3), "declared": 3, **{name: np.zeros(3) for name in STATE}, **columns}
 
 
 @pytest.fixture

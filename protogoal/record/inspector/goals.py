@@ -47,6 +47,8 @@ def register(app: Dash, runs: Runs) -> None:
         open_goal = opened[1] if opened and opened[0] == run else None
         first = page * ROWS + 1
         many = f"{first:,}–{first + len(rows) - 1:,} of {total:,} goals" if rows else "No goal matches."
+        if rows and chosen == GoalFilter() and facts.funnel:
+            many += f" that were observed ({facts.funnel['declared']:,} are declared)"
         shown = [_row(row, run, row["id"] == open_goal) for row in rows]
         return shown, many, page == 0, (page + 1) * ROWS >= total, "by-values" if facts.thresholds else "by-trials"
 

@@ -117,7 +117,7 @@ def _overview(runs: Runs) -> list[Any]:
 
 
 def _goals(options: list[dict[str, Any]], alone: str) -> list[Any]:
-    verdicts = [{"label": words.verdict_words(v), "value": int(v)} for v in sorted(words.VERDICTS, reverse=True)]
+    verdicts = [{"label": words.verdict_words(v), "value": int(v)} for v in sorted(words.VERDICTS, reverse=True) if v]
     which = [{"label": text, "value": value} for value, text in (("all", "all"), ("single", "single bits"), ("and", "AND-goals"))]
     head = [html.Th(html.Button(text, id={"type": "sort", "column": column}, title=f"{words_for}; click to sort"),
                     className=classes(column)) for column, (text, words_for) in COLUMNS.items()]

@@ -16,7 +16,7 @@ from protogoal.record import queries, words
 from protogoal.record.inspector import plots
 from protogoal.record.inspector.runs import Runs
 from protogoal.record.inspector.tree import Node, goal_button, h, nothing, trouble
-from protogoal.record.measures import MEASURES, Measure
+from protogoal.record.measures import MEASURES, CellMap, Measure
 from protogoal.record.palette import Theme, theme
 from protogoal.record.queries import Curve
 from protogoal.record.reader import StoreReader
@@ -122,7 +122,7 @@ def _legend(measure: Measure) -> list[Node]:
 def _column(reader: StoreReader, index: int, width: int, measure: Measure, kinds: list[str] | None, step: int | None,
             look: Theme) -> tuple[plots.Figure | None, list[Any]]:
     """One run: its maps in one figure, about `width` pixels wide, and its lists."""
-    maps: list[tuple[str, Curve]] = []
+    maps: list[CellMap] = []
     lists: list[Any] = []
     cells, left_out = 0, []
     for kind in queries.kinds(reader):
@@ -136,7 +136,9 @@ def _column(reader: StoreReader, index: int, width: int, measure: Measure, kinds
         goals = queries.goals_at(reader, name, step)
         placed = ~np.isnan(goals["row"])
         if placed.any():
-            maps.append((name, {key: column[placed] for key, column in goals.items()}))
+            maps.append(CellMap(name, kind["rows"], kind["cols"], {key: column[placed] for key, column in goals.items()}))
+        if kind["goals"] > len(placed):
+            lists.append(nothing(f"{name}: the {len(placed):,} most counted of {kind['goals']:,}; the table has all"))
         if not placed.all():
             lists.append(_listed(name, {key: column[~placed] for key, column in goals.items()}, measure, index))
     if left_out:
@@ -170,7 +172,7 @@ def _listed(kind: str, goals: Curve, measure: Measure, run: int) -> Node:
     if len(order) > len(listed):
         groups.append(nothing(f"{len(listed):,} of {len(order):,} are listed; the table has all"))
     unseen = len(seen) - len(order)
-    rest = h("p", f"{words.verdict_words(0)}: {unseen:,}", class_="verdict-0 unseen") if unseen else None
+    rest = h("p", f"○ not observed by then: {unseen:,}", class_="verdict-0 unseen") if unseen else None
     return h("div", h("h3", kind, class_="kind"), groups, rest, class_="list")
 
 

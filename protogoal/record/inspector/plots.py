@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protogoal.record import words
-from protogoal.record.measures import Measure
+from protogoal.record.measures import CellMap, Measure
 from protogoal.record.palette import CIVIDIS, DASH, LARGE_SPACE, VERDICT, Theme
 from protogoal.record.panels import panels
 from protogoal.record.queries import Curve
@@ -184,22 +184,21 @@ def _in_two_lines(verdict: str) -> str:
     return verdict.replace(" (", "<br>(").replace(" in ", "<br>in ")
 
 
-def cell_maps(kinds: list[tuple[str, Curve]], measure: Measure, theme: Theme, columns: int, width: int) -> Figure:
+def cell_maps(kinds: list[CellMap], measure: Measure, theme: Theme, columns: int, width: int) -> Figure:
     """One map of cells for each kind of thing, all on one colour scale; `width` is that of the figure in pixels, about."""
-    tops = [float(np.nanmax(measure.of(g), initial=0.0)) if len(g["id"]) else 0.0 for _, g in kinds]
+    tops = [float(np.nanmax(measure.of(each.goals), initial=0.0)) for each in kinds]
     scale = _colour_axis(measure, max([1.0, *tops]), theme)
     rows = -(-len(kinds) // columns)
-    shape = [(int(np.nanmax(g["row"])) + 1, int(np.nanmax(g["col"])) + 1) for _, g in kinds]
-    tallest = max(r / c for r, c in shape)
+    tallest = max(each.rows / each.cols for each in kinds)
     panel = width / columns - 16
     head, height = 26, int(min(panel * tallest, 400))
     total = rows * (height + head)
     bar = 0 if measure.key == "verdict" else 34  # verdicts are explained beside the figure
     layout = _layout(theme, height=total + bar + 12, hovermode="closest", coloraxis=scale,
                      margin={"l": 4, "r": 4, "t": bar, "b": 12})
-    signed = measure.key == "verdict" and sum(num_rows * num_cols for num_rows, num_cols in shape) <= SIGN_CELLS
+    signed = measure.key == "verdict" and sum(each.rows * each.cols for each in kinds) <= SIGN_CELLS
     layout["annotations"], traces = [], []
-    for index, ((kind, goals), (num_rows, num_cols)) in enumerate(zip(kinds, shape, strict=True)):
+    for index, each in enumerate(kinds):
         row, col = divmod(index, columns)
         left, right = col / columns + 0.008, (col + 1) / columns - 0.008
         top = 1 - (row * (height + head) + head) / total
@@ -208,36 +207,31 @@ def cell_maps(kinds: list[tuple[str, Curve]], measure: Measure, theme: Theme, co
         axis = {"showgrid": False, "zeroline": False, "ticks": "", "showticklabels": False, "fixedrange": True,
                 "showline": True, "mirror": True, "linecolor": theme.line}
         layout[f"xaxis{suffix}"] = {**axis, "domain": [left, right], "anchor": f"y{suffix}", "constrain": "domain",
-                                    "range": [-0.5, num_cols - 0.5]}
+                                    "range": [-0.5, each.cols - 0.5]}
         layout[f"yaxis{suffix}"] = {**axis, "domain": [max(0.0, bottom), top], "anchor": f"x{suffix}", "constrain": "domain",
-                                    "constraintoward": "top", "scaleanchor": f"x{suffix}", "range": [num_rows - 0.5, -0.5]}
+                                    "constraintoward": "top", "scaleanchor": f"x{suffix}", "range": [each.rows - 0.5, -0.5]}
         layout["annotations"].append({
-            "text": f"<b>{_plain(kind)}</b>", "showarrow": False, "xref": "paper", "yref": "paper", "x": (left + right) / 2,
+            "text": f"<b>{_plain(each.kind)}</b>", "showarrow": False, "xref": "paper", "yref": "paper", "x": (left + right) / 2,
             "y": top, "yanchor": "bottom", "xanchor": "center", "font": {"size": 13}})
-        cell = min(panel / num_cols, height / num_rows)  # pixels, about
-        traces.append(_cell_map(goals, num_rows, num_cols, measure, suffix, int(min(24, max(8, 0.35 * cell))) if signed else 0))
+        cell = min(panel / each.cols, height / each.rows)  # pixels, about
+        traces.append(_cell_map(each, measure, suffix, int(min(24, max(8, 0.35 * cell))) if signed else 0))
     return {"data": traces, "layout": layout}
 
 
-def _cell_map(goals: Curve, num_rows: int, num_cols: int, measure: Measure, suffix: str, sign_size: int) -> Figure:
-    r, c = goals["row"].astype(int), goals["col"].astype(int)
-    value = measure.of(goals)
-    z = np.full((num_rows, num_cols), np.nan)
-    z[r, c] = np.log10(value) if measure.logarithmic else value
-    ids = np.full((num_rows, num_cols), -1, np.int64)
-    ids[r, c] = goals["id"].astype(np.int64)
-    shown = np.full((num_rows, num_cols), "", np.object_)
-    shown[r, c] = [measure.show(None if v != v else v) for v in value.tolist()]
+def _cell_map(one: CellMap, measure: Measure, suffix: str, sign_size: int) -> Figure:
+    value = one.cells(measure)
+    z = np.log10(value) if measure.logarithmic else value
+    ids = np.full(value.shape, -1, np.int64)
+    ids[one.goals["row"].astype(int), one.goals["col"].astype(int)] = one.goals["id"].astype(np.int64)
+    shown = [[measure.show(None if v != v else v) for v in line] for line in value.tolist()]
     trace: Figure = {
-        "type": "heatmap", "z": [_numbers(line, 4) for line in z], "customdata": ids.tolist(), "text": shown.tolist(),
+        "type": "heatmap", "z": [_numbers(line, 4) for line in z], "customdata": ids.tolist(), "text": shown,
         "xaxis": f"x{suffix}", "yaxis": f"y{suffix}", "coloraxis": "coloraxis", "xgap": 1, "ygap": 1,
         "hoverongaps": False, "hovertemplate": "row %{y}, column %{x}: %{text}<extra></extra>"}
     if sign_size:
-        signs = np.full((num_rows, num_cols), "", np.object_)
-        signs[r, c] = [words.SIGNS[int(v)] if v else "" for v in value]
-        hover = shown.tolist()
-        trace |= {"text": signs.tolist(), "texttemplate": "%{text}", "textfont": {"size": sign_size, "color": "#10151b"},
-                  "hovertext": hover, "hovertemplate": "row %{y}, column %{x}: %{hovertext}<extra></extra>"}
+        signs = [[words.SIGNS[int(v)] if v else "" for v in line] for line in value.tolist()]
+        trace |= {"text": signs, "texttemplate": "%{text}", "textfont": {"size": sign_size, "color": "#10151b"},
+                  "hovertext": shown, "hovertemplate": "row %{y}, column %{x}: %{hovertext}<extra></extra>"}
     return trace
 
 

@@ -164,6 +164,9 @@
         const values = kind[measure][frame];
         if (kind.rows) {
           const svg = draw("svg", { viewBox: "0 0 " + kind.cols + " " + kind.rows, role: "img", "aria-label": kind.kind + ": " + measure });
+          const ground = draw("rect", { width: kind.cols, height: kind.rows }); // cells without a goal were never observed
+          ground.style.fill = measure === "verdict" ? data.colours[0] : "none";
+          svg.append(ground);
           kind.ids.forEach((id, i) => {
             const cell = draw("rect", { x: kind.col[i] + 0.03, y: kind.row[i] + 0.03, width: 0.94, height: 0.94 });
             cell.style.fill = colour(values[i]);
@@ -181,8 +184,8 @@
             box.append(make("div", verdict(v) + " · " + words.length, "v" + v), make("div", words.map((i) => make("span", [
               kind.names[i].replace(kind.kind + ": ", "").replace(kind.kind + " ", "") + " ", make("small", measure === "verdict" ? whole(kind.count[frame][i]) : shown(values[i]))], "word")), "words"));
           }
-          const unseen = kind.total - kind.verdict[frame].filter((v) => v !== 0).length;
-          if (unseen) box.append(make("div", verdict(0) + ": " + unseen, "v0"));
+          const unseen = kind.verdict[frame].filter((v) => v === 0).length;
+          if (unseen) box.append(make("div", "○ not observed by then: " + unseen, "v0"));
           lists.append(box);
         }
       }
