@@ -70,25 +70,20 @@ def _never_observed(
     is_number = re.fullmatch(r"\d{1,18}", text) is not None
     if is_number and int(text) >= declared:
         raise ValueError(f"there is no goal {text}; the run has declared {declared:,} goals, numbered from 0")
-    try:
-        names = space() if space is not None else None
-    except ValueError as error:
-        if not is_number:
-            raise ValueError(f"no goal that was observed is called {text!r}, and the others have no name here: {error}") from None
-        names = None
-    if is_number:
-        goal = int(text)
-    elif names is not None:
-        goal = _declared_goal(names, text)
-    else:
-        raise ValueError(f"no goal that was observed is called {text!r}; protogoal goals DIR lists them")
-    is_bit = names is not None and goal < names.size
-    name, kind = (names.name(goal), names.kind(goal)) if names is not None and is_bit else (f"goal {goal}", "declared")
+    goal, name, kind = (int(text), f"goal {text}", "declared") if is_number else (None, text, "not known whether declared")
     story = [f"Never observed: it was not on in any of the {facts.step:,} steps."]
+    try:
+        known = space() if space is not None else None
+    except ValueError as error:
+        known = None
+        story.append(f"Its name is not looked up in the run's proto-goal space: {error}.")
+    if known is not None:
+        goal = _declared_goal(known, text) if goal is None else goal
+        name, kind = (known.name(goal), known.kind(goal)) if goal < known.size else (name, "AND-goal")
     if as_json:
         return json.dumps({"id": goal, "name": name, "kind": kind, "verdict": words.VERDICTS[0], "reason": story[0], "why": story},
                           ensure_ascii=False)
-    return _told({"id": goal, "name": name, "kind": kind}, story, facts)
+    return _told({"id": goal if goal is not None else "?", "name": name, "kind": kind}, story, facts)
 
 
 def _declared_goal(space: ProtoGoalSpace, text: str) -> int:
