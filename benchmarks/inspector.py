@@ -1,11 +1,12 @@
-"""The live page on a store with 100,000 goals and 1,000 refreshes, and what watching costs the process that writes.
+"""The live page on a store with a million goals declared, 100,000 of them observed, and what watching costs its writer.
 
-Cases: the page from its address to its drawn curves; an update of each part (overview, goal table, a goal, pictures, pictures
-of the past) from the click to the new picture; the server's memory; one refresh written; the cost of training while a page
-follows it, in CPU time a step of real training. References, measured in the same run: the same page on a store with 36
-goals, and the same training unwatched.
+Cases: the questions behind the page, the report and the table, in CPU time; the page from its address to its drawn curves; an
+update of each part (overview, goal table, a goal, pictures, pictures of the past) from the click to the new picture; the server's
+memory; one refresh written; the cost of training while a page follows it, in CPU time a step of real training. References,
+measured in the same run: the same on a store with 36 goals; for the questions also the same goals with one more declared; and
+the same training unwatched.
 
-    python benchmarks/inspector.py [--quick] [--only page|training] [--stores FOLDER] [--out FILE.json]
+    python benchmarks/inspector.py [--quick] [--only questions|page|training] [--stores FOLDER] [--out FILE.json]
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from protogoal.record.store import Store
+from protogoal.record.store import Store, StoreReader
 
 POLL_MILLISECONDS = 3_000  # as the page asks (record/inspector/layout.py): a watched stretch has one update, or two
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -63,22 +64,22 @@ store.close()
 
 
 def run(quick: bool = False) -> list[dict[str, Any]]:
-    """Measure; `quick` is a tenth of the goals and a twentieth of the refreshes."""
+    """Measure; `quick` is a thirtieth of the goals and a tenth of the refreshes."""
     return measure(quick)["rows"]
 
 
 def measure(quick: bool = False, only: str = "", stores: Path | None = None) -> dict[str, list[dict[str, Any]]]:
     """The rows, and the pairs of stretches behind the last of them.
 
-    `only`: "page" or "training"; `stores`: a folder where the stores are kept, and found the next time.
+    `only`: "questions", "page" or "training"; `stores`: a folder where the stores are kept, and found the next time.
     """
-    sides, refreshes = ((10, 32), 50) if quick else ((40, 50), 1_000)
+    sides, refreshes = ((4, 30), 20) if quick else ((40, 50), 200)
     with tempfile.TemporaryDirectory() as folder:
         rows: list[dict[str, Any]] = []
         pairs: list[dict[str, float]] = []
         if only != "training":
-            rows += _page_rows(stores or Path(folder), sides, refreshes)
-        if only != "page" and CHROMIUM is not None:
+            rows += _page_rows(stores or Path(folder), sides, refreshes, only != "questions")
+        if only in ("", "training") and CHROMIUM is not None:
             pairs = measure_training(Path(folder) / "training", pairs=6 if quick else 75, seconds=POLL_MILLISECONDS / 1_000)
             watched, alone = (statistics.mean(pair[key] for pair in pairs) for key in ("watched", "alone"))
             rows.append(_row("CPU time of a training step while watched", watched, "µs", alone))
@@ -88,15 +89,26 @@ def measure(quick: bool = False, only: str = "", stores: Path | None = None) -> 
     return {"rows": rows, "pairs": pairs}
 
 
-def _page_rows(folder: Path, sides: tuple[int, int], refreshes: int) -> list[dict[str, Any]]:
-    big, small = folder / f"big-{sides[0]}-{sides[1]}", folder / f"small-{refreshes}"
-    goals = f"{sides[0] * sides[1] ** 2:,} goals, {refreshes:,} refreshes"
+DECLARED = 10  # times the observed goals
+
+
+def _page_rows(folder: Path, sides: tuple[int, int], refreshes: int, with_page: bool) -> list[dict[str, Any]]:
+    big, small, bare = (folder / f"{name}-{sides[0]}-{sides[1]}-{refreshes}" for name in ("big", "small", "bare"))
+    observed = sides[0] * sides[1] ** 2
+    goals = f"{DECLARED * observed:,} declared, {observed:,} observed, {refreshes:,} refreshes"
     rows = []
-    if not small.exists():
-        write_seconds, small_seconds = build(big, *sides, refreshes), build(small, 1, 6, min(refreshes, 200))
+    if not bare.exists():
+        write_seconds, small_seconds = build(big, *sides, refreshes, DECLARED), build(small, 1, 6, min(refreshes, 200), 1)
         rows.append(_row(f"a refresh written ({goals})", 1e3 * write_seconds, "ms", 1e3 * small_seconds))
-    rows.append(_row(f"file ({goals})", (big / "run.db").stat().st_size / 1e6, "MB", (small / "run.db").stat().st_size / 1e6))
-    if CHROMIUM is None:
+        bare_seconds = build(bare, *sides, refreshes, 1)
+        rows.append(_row("the same, beside one with no more declared", 1e3 * write_seconds, "ms", 1e3 * bare_seconds))
+    sizes = [(path / "run.db").stat().st_size / 1e6 for path in (big, bare)]
+    rows.append(_row(f"file ({goals}), beside one with no more declared", sizes[0], "MB", sizes[1]))
+    ours, same, few = measure_questions(big), measure_questions(bare), measure_questions(small)
+    for case, seconds in ours.items():
+        rows.append(_row(f"{case} ({goals})", 1e3 * seconds, "ms", 1e3 * few[case]))
+        rows.append(_row(f"{case}, beside one with no more declared", 1e3 * seconds, "ms", 1e3 * same[case]))
+    if CHROMIUM is None or not with_page:
         return rows
     ours, reference = measure_page(big), measure_page(small)
     for case, taken in ours.items():
@@ -106,8 +118,44 @@ def _page_rows(folder: Path, sides: tuple[int, int], refreshes: int) -> list[dic
     return rows
 
 
-def build(path: Path, kinds: int, side: int, refreshes: int) -> float:
-    """A store of kinds × side × side goals that change as restlessly as estimates do; returns the median seconds a refresh."""
+def measure_questions(path: Path) -> dict[str, float]:
+    """CPU seconds of what the page, the report and the terminal ask of a store, each the median of five."""
+    from protogoal.record import queries
+    from protogoal.record.goal_page import GoalFilter, goal_page
+    from protogoal.record.goals_table import goals_table
+    from protogoal.record.report import report
+    from protogoal.record.run_facts import run_facts
+
+    def taken(ask: Any, times: int = 5) -> float:
+        spent = []
+        for _ in range(times):
+            began = time.process_time()
+            ask()
+            spent.append(time.process_time() - began)
+        return statistics.median(spent)
+
+    with StoreReader(path) as reader, tempfile.TemporaryDirectory() as folder:
+        facts, step = run_facts(reader), int(queries.refresh_steps(reader)[3])
+        kind, searched = queries.kinds(reader)[0]["kind"], GoalFilter("thing 0 (3,")
+        return {
+            "question: the run's facts": taken(lambda: run_facts(reader)),
+            "question: the funnel": taken(lambda: queries.funnel_curves(reader)),
+            "question: a page of the goal table": taken(lambda: goal_page(reader, facts)),
+            "question: the same, searched and sorted": taken(lambda: goal_page(reader, facts, searched, "name", False)),
+            "question: kinds": taken(lambda: queries.kinds(reader)),
+            "question: a picture, now": taken(lambda: queries.goals_at(reader, kind)),
+            "question: a picture of the past": taken(lambda: queries.goals_at(reader, kind, step)),
+            "question: one goal": taken(lambda: (queries.goal(reader, 0), queries.goal_history(reader, 0))),
+            "goals --why, never observed": taken(lambda: goals_table(path, why=str(facts.funnel["declared"] - 1))),  # type: ignore[index]
+            "report, without the folder": taken(lambda: report([path], Path(folder) / "report.html", beside=False), 1),
+        }
+
+
+def build(path: Path, kinds: int, side: int, refreshes: int, declared: int) -> float:
+    """A store of kinds × side × side goals that change as restlessly as estimates do; returns the median CPU seconds a refresh.
+
+    `declared`: so many times the goals are declared, all but the first part never observed, and one at least.
+    """
     path.mkdir(parents=True)
     size, rng = kinds * side * side, np.random.default_rng(0)
     distance = rng.random(size)
@@ -124,17 +172,20 @@ def build(path: Path, kinds: int, side: int, refreshes: int) -> float:
             verdict = np.where(count == 0, 0, np.where(count < 24, 5, np.where(nats < 0.2, 2, np.where(distance > 0.9, 4, 6))))
             unknown = np.full(size, np.nan)
             offered = rng.random(size) < 100 / size
-            began = time.perf_counter()
-            store.refresh(1_000 * refresh, {
+            began = time.process_time()
+            seen = np.flatnonzero(count > 0)
+            state = {
                 "count": count, "reward_mean": np.zeros(size), "pursuits": np.minimum(count, 30), "success": 1 - distance,
                 "chance": distance / 4, "events": count / 20, "nats": nats, "p": np.exp(-nats * count), "verdict": verdict,
                 "seek_max": unknown, "seek_mean": unknown, "avoid_mean": unknown,
-                "bucket": np.where(offered, 2, -1), "offered": offered, "mastered": (distance < 0.3) & (share > 0.5)}, name, 0.1)
+                "bucket": np.where(offered, 2, -1), "offered": offered, "mastered": (distance < 0.3) & (share > 0.5)}
+            store.refresh(1_000 * refresh, {"id": seen, "declared": declared * size + 1, "grid": (side, side),
+                                            **{column: array[seen] for column, array in state.items()}}, name, 0.1)
             store.metrics(1_000 * refresh, {"loss": 1 - share, "speed": 300.0, "return": share})
             if refresh % 10 == 0:
                 store.evaluation(1_000 * refresh, 50, int(50 * share), share)
             store.flush()
-            spent.append(time.perf_counter() - began)
+            spent.append(time.process_time() - began)
     return statistics.median(spent)
 
 
@@ -326,7 +377,7 @@ def _row(case: str, value: float, unit: str, reference: float) -> dict[str, Any]
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--only", choices=("page", "training"), default="")
+    parser.add_argument("--only", choices=("questions", "page", "training"), default="")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--stores", type=Path)
     chosen = parser.parse_args()

@@ -21,6 +21,8 @@ COMPARISON = Comparison(
     common={"threads": 1, "evaluation.every": 25_000},
     smoke={"actor.num_envs": 4, "learner.min_replay": 500, "evaluation.episodes": 2, "evaluation.final_episodes": 2},
     command="python examples/keycorridor_comparison.py",
+    first_seed=60,
+    chosen_on=(40, 41, 100, 101),
 )
 
 if __name__ == "__main__":

@@ -22,8 +22,8 @@ from protogoal.domains.own import OwnSettings
 from protogoal.envs.own import reference
 from protogoal.presets import PRESETS, announced_presets
 from protogoal.record.events import Recorder
-from protogoal.record.interval import wilson_interval
 from protogoal.record.reader import StoreReader
+from protogoal.record.statistics import exact_interval
 from protogoal.run import checkpoint
 from protogoal.run.directory import RunDirectory
 from protogoal.run.goal_columns import goal_id
@@ -151,13 +151,13 @@ class Agent:
         return table(columns) if as_table else columns
 
     def evaluate(self, episodes: int = 100, seed: int = 1, goal: int | str | None = None) -> dict[str, Any]:
-        """Fresh episodes for the task, or as pursuits of a goal: success with a 95 % Wilson interval, and the mean return.
+        """Fresh episodes for the task, or as pursuits of a goal: success with its exact 95 % interval, and the mean return.
 
         Success and its interval are None where nothing is called success (`docs/faq.md`).
         """
         result = self._session.evaluate(episodes, seed, self.goal_id(goal))
         won = result.successes
-        low, high = (None, None) if won is None else wilson_interval(won, episodes)
+        low, high = (None, None) if won is None else exact_interval(won, episodes)
         return {"success": None if won is None else won / episodes, "low": low, "high": high, "mean_return": result.mean_return,
                 "episodes": episodes, "steps": self.steps}
 

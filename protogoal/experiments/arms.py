@@ -79,6 +79,8 @@ class Comparison:
     """Whether to say for each other arm how likely chance alone would put the first as far ahead of it."""
     first_seed: int = 0
     """Seeds count from here: others than an experiment was designed on are a test of it."""
+    chosen_on: Sequence[int] = ()
+    """Seeds that its settings were chosen on; none of them should be reported."""
 
     def run(self, scale: str, seeds: int | None, out: Path) -> None:
         run(self, scale, seeds, out)

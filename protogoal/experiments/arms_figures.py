@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from protogoal.experiments import discovered
-from protogoal.experiments.curves import COLOURS, bootstrap, read_csv, success_curves
+from protogoal.experiments.curves import COLOURS, read_csv, success_curves
+from protogoal.record.statistics import t_interval
 
 if TYPE_CHECKING:
     from protogoal.experiments.arms import Comparison
@@ -32,7 +33,7 @@ def draw(comparison: Comparison, out: Path) -> None:
 
 
 def _draw_success(comparison: Comparison, curves: Curves, unit: float, xlabel: str, file: Path) -> None:
-    """Mean success with the 95 % bootstrap interval over seeds, and each seed's line; a panel for each group of arms."""
+    """Mean success with the 95 % t interval over seeds, and each seed's line; a panel for each group of arms."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -69,7 +70,7 @@ def _draw_arm(axis: Any, seeds: Mapping[int, np.ndarray], unit: float, colour: s
     grid = np.unique(np.concatenate([points[:, 0] for points in seeds.values()]))
     grid = grid[(grid >= start) & (grid <= end)]
     values = np.stack([np.interp(grid, points[:, 0], points[:, 1]) for points in seeds.values()])
-    low, high = bootstrap(values)
+    low, high = t_interval(values)
     label = f"{name}  ({len(seeds)} seed{'s' * (len(seeds) > 1)})"
     axis.plot(grid / unit, values.mean(0), color=colour, linewidth=2.2, label=label)
     axis.fill_between(grid / unit, low, high, color=colour, alpha=shade, linewidth=0)

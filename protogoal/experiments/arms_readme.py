@@ -18,12 +18,17 @@ from protogoal.experiments import arms
 from protogoal.experiments.arms import Comparison
 from protogoal.experiments.curves import (
     chance_of_lead,
-    interval,
     mean_of_end,
     on_grid,
     read_csv,
     solved_from,
     success_curves,
+)
+from protogoal.record.statistics import (
+    mean_interval,
+    pooled_interquartile_mean,
+    probability_of_improvement,
+    stratified_bootstrap,
 )
 from protogoal.run.directory import write_text
 
@@ -31,7 +36,8 @@ from protogoal.run.directory import write_text
 def summary(comparison: Comparison, out: Path, share: float = 0.1) -> list[dict[str, Any]]:
     """For each arm success over the last tenth of its steps and over all of them, which tells fast arms from slow ones.
 
-    Each is (mean over seeds, low, high) with the 95 % bootstrap interval. The steps are those that every seed of it has made.
+    Each is (mean over seeds, low, high) with the 95 % interval of `statistics.mean_interval`. The steps are those that every seed
+    of it has made.
     `by_seed` has success over all of them, `solved` the step from which it won, for each seed.
     """
     curves = success_curves(read_csv(out / "curves.csv"))
@@ -43,8 +49,8 @@ def summary(comparison: Comparison, out: Path, share: float = 0.1) -> list[dict[
         steps = min(points[-1, 0] for points in of.values())
         last = np.array([mean_of_end(points, steps, share) for points in of.values()])
         whole = on_grid(of, np.linspace(0, steps, 200)).mean(1)
-        rows.append({"arm": arm.label, "seeds": len(last), "steps": int(steps), "last": interval(last), "whole": interval(whole),
-                     "by_seed": whole, "solved": [solved_from(points) for points in of.values()]})
+        rows.append({"arm": arm.label, "seeds": len(last), "steps": int(steps), "last": mean_interval(last),
+                     "whole": mean_interval(whole), "by_seed": whole, "solved": [solved_from(points) for points in of.values()]})
     return rows
 
 
@@ -56,7 +62,7 @@ def table(comparison: Comparison, out: Path) -> list[str]:
 
     def cells(name: str, row: Mapping[str, Any]) -> str:
         mean, low, high = row[name]
-        return f"{mean:.2f} | {low:.2f}–{high:.2f}"
+        return f"{mean:.2f} | {'one seed' if np.isnan(low) else f'{low:.2f}–{high:.2f}'}"
 
     return [f"| {row['arm']} | {row['seeds']} | {row['steps']:,} | {cells('last', row)} | {cells('whole', row)} "
             f"| {_solved(row['solved'])} |" for row in summary(comparison, out)]
@@ -70,6 +76,60 @@ def leads(comparison: Comparison, out: Path) -> list[str]:
     found = ", ".join(f"{row['arm']} {_probability(chance_of_lead(first['by_seed'], row['by_seed']))}" for row in others)
     return [f"How likely chance alone would put {first['arm']} as far ahead over all of training (one-sided permutation test over "
             f"seeds): {found}. Not corrected for the number of comparisons.", ""]
+
+
+def improvements(comparison: Comparison, out: Path) -> list[str]:
+    """Lines in Markdown: how likely a run of the first arm is better over all of training than one of each other arm.
+
+    Arms of several panels are one agent on several tasks: then the interquartile mean over tasks is told as well.
+    """
+    found = {row["arm"]: row["by_seed"] for row in summary(comparison, out)}
+    agents: dict[str, dict[str, Any]] = {}
+    for arm in comparison.arms:
+        if arm.label in found:
+            agents.setdefault(arm.name, {})[arm.panel] = found[arm.label]
+    (first, own), *others = agents.items()
+    if min(len(seeds) for tasks in agents.values() for seeds in tasks.values()) < 2 or not others:
+        return []
+    told, lines = [], []
+    for name, tasks in others:
+        both = [panel for panel in own if panel in tasks]
+        if both:
+            told.append(f"{name} {_improvement([own[panel] for panel in both], [tasks[panel] for panel in both])}")
+    if told:
+        lines += [f"How likely a run of {first} is better over all of training than one of another arm (probability of "
+                  f"improvement, ties half, 95 % bootstrap over seeds within tasks): {', '.join(told)}.", ""]
+    if max(len(tasks) for tasks in agents.values()) > 1:
+        means = ", ".join(f"{name} {_middle(list(tasks.values()))}" for name, tasks in agents.items())
+        lines += [f"Interquartile mean of success over all of training, over the {len(own)} tasks: {means}.", ""]
+    return lines
+
+
+def _middle(tasks: list[Any]) -> str:
+    """The interquartile mean over tasks, and its interval where the seeds of a task differ."""
+    low, high = stratified_bootstrap(pooled_interquartile_mean, tasks)
+    return f"{pooled_interquartile_mean(tasks):.2f} ({f'{low:.2f}–{high:.2f}' if low < high else 'all seeds of a task agree'})"
+
+
+def _improvement(first: list[Any], other: list[Any]) -> str:
+    """0.83 (0.61–1.00); where every pair says the same, how many there are, as redrawing them tells nothing."""
+    value = probability_of_improvement(first, other)
+    if value in (0.0, 1.0):
+        return f"{value:.2f} (all {sum(len(x) * len(y) for x, y in zip(first, other, strict=True))} pairs)"
+    low, high = stratified_bootstrap(probability_of_improvement, first, other)
+    return f"{value:.2f} ({low:.2f}–{high:.2f})"
+
+
+def seeds_in_words(comparison: Comparison, seeds: int) -> str:
+    """Which seeds are reported, and which chose its settings."""
+    reported = range(comparison.first_seed, comparison.first_seed + seeds)
+    words = f"seeds {reported[0]}–{reported[-1]} are reported" if seeds > 1 else f"seed {reported[0]} is reported"
+    if not comparison.chosen_on:
+        return f"{words}; no setting was chosen by results"
+    chosen = ", ".join(map(str, comparison.chosen_on))
+    both = [seed for seed in reported if seed in comparison.chosen_on]
+    warning = f"; {', '.join(map(str, both))} are among them: no test of these settings" if both else ""
+    return f"{words}; settings were chosen on {chosen}{warning}"
 
 
 def _probability(p: float) -> str:
@@ -115,10 +175,12 @@ def describe(comparison: Comparison, scale: str, seeds: int, out: Path) -> None:
     example = " ".join(arms.arguments(comparison, comparison.arms[0], comparison.first_seed, scale, Path("OUT")))
     text = "\n".join([
         f"# {comparison.title}", "", f"The paper: {comparison.claim}", "", "![learning curves](learning.png)", "", *rows, "",
-        *others, *(leads(comparison, out) if comparison.tests_first else ()), notes,
+        *others, *improvements(comparison, out), *(leads(comparison, out) if comparison.tests_first else ()), notes,
         f"- command: `{command} --scale {scale} --seeds {seeds}`; one run of it: `protogoal {example}`",
         f"- commit: {', '.join(_commits(comparison, seeds, out)) or 'unknown'}",
         f"- machine: {os.cpu_count()} CPU cores, no GPU; date {time.strftime('%Y-%m-%d')}",
         f"- wall time: {_wall_time(out)}",
-        "- interval: bootstrap over seeds; raw data: `curves.csv`, `metrics.csv`", ""])
+        f"- {seeds_in_words(comparison, seeds)}",
+        "- interval: 95 %, Student's t over seeds; where all seeds agree the exact one (Clopper and Pearson)",
+        "- raw data: `curves.csv`, `metrics.csv`", ""])
     write_text(out / "README.md", text)

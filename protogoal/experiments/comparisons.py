@@ -22,9 +22,11 @@ TINY: dict[str, Any] = {
 NO_LIMIT = {name: value for name, value in TINY.items() if name != "env.max_steps"}  # Deep Sea has none
 ONE_CORE = {"threads": 1}  # seeds and arms fill the cores
 AGENTS = (("proto-goal R2D2", "protogoal"), ("R2D2", "r2d2"), ("count bonus", "count-bonus"))
-
+CHOSEN_ON = (40, 41, 100, 101)
+"""Seeds that settings were chosen on or that were looked at meanwhile."""
 FRESH = 60
-"""Seeds 60 to 69 chose nothing and were not looked at: settings were chosen on 100 and 101, and 40 and 41 were looked at."""
+"""Seeds from here on chose nothing and were not looked at."""
+TEST: dict[str, Any] = {"first_seed": FRESH, "chosen_on": CHOSEN_ON}
 
 
 def baba(name: str, level: str, seeds: int) -> Comparison:
@@ -34,7 +36,7 @@ def baba(name: str, level: str, seeds: int) -> Comparison:
         "with proto-goals R2D2 solves the U-Maze within 200 million frames; R2D2 alone never sees a reward and Agent57 stays flat.",
         [Arm("proto-goal R2D2", f"baba-umaze-{level}-protogoal"), Arm("R2D2", f"baba-umaze-{level}-r2d2"),
          Arm("count bonus", f"baba-umaze-{level}-count-bonus"), Arm("Agent57", f"baba-umaze-{level}-agent57")],
-        {"smoke": SMOKE, "cpu": Scale(STEPS[level], seeds), "paper": PAPER}, ONE_CORE, TINY, shows_time=True, first_seed=FRESH)
+        {"smoke": SMOKE, "cpu": Scale(STEPS[level], seeds), "paper": PAPER}, ONE_CORE, TINY, shows_time=True, **TEST)
 
 
 def agent57(name: str, title: str, domain: str, steps: int, fields: dict[str, Any], smoke: dict[str, Any]) -> Comparison:
@@ -48,7 +50,7 @@ def agent57(name: str, title: str, domain: str, steps: int, fields: dict[str, An
          Arm("no lifelong novelty", preset, {"exploration.is_lifelong": False}),
          Arm("one policy", preset, {"exploration.num_policies": 1})],
         {"smoke": SMOKE, "cpu": Scale(steps, 3), "paper": Scale(10 * steps, 10)}, ONE_CORE | fields, smoke,
-        shows_goals=False, tests_first=True)
+        shows_goals=False, tests_first=True, chosen_on=range(16))
 
 
 def agent57_fresh(design: Comparison, first_seed: int, seeds: int) -> Comparison:
@@ -67,7 +69,7 @@ def agent57_river(steps: int) -> Comparison:
         "there is no Agent57 on MiniHack; ours asks whether an intrinsic return that outlives the agent (D20) makes it careless.",
         [Arm("the return goes on", preset), Arm("the return ends", preset, {"exploration.intrinsic_return_ends": True})],
         {"smoke": SMOKE, "cpu": Scale(steps, 3), "paper": PAPER}, ONE_CORE | {"evaluation.every": 100_000, "env.monsters": 2},
-        TINY | {"env.workers": 0}, shows_goals=False)
+        TINY | {"env.workers": 0}, shows_goals=False, **TEST)
 
 
 def narrow_river(steps: int) -> Comparison:
@@ -79,7 +81,7 @@ def narrow_river(steps: int) -> Comparison:
         "minihack-narrow-river", "MiniHack NarrowRiver, 0 to 4 monsters",
         "more monsters make the river harder, and the proto-goal agent outperforms R2D2 in each of the five settings.",
         arms, {"smoke": SMOKE, "cpu": Scale(steps, 5), "paper": PAPER}, ONE_CORE | {"evaluation.every": 100_000},
-        TINY | {"env.workers": 0}, first_seed=FRESH)
+        TINY | {"env.workers": 0}, **TEST)
 
 
 def wide_river(steps: int) -> Comparison:
@@ -87,7 +89,7 @@ def wide_river(steps: int) -> Comparison:
         "minihack-wide-river-lava", "MiniHack WideRiverWithLava",
         "the proto-goal agent gets off the ground where R2D2 hardly does.",
         [Arm(label, f"minihack-wide-river-lava-{agent}") for label, agent in AGENTS],
-        {"smoke": SMOKE, "cpu": Scale(steps, 3), "paper": PAPER}, ONE_CORE, TINY | {"env.workers": 0}, first_seed=FRESH)
+        {"smoke": SMOKE, "cpu": Scale(steps, 3), "paper": PAPER}, ONE_CORE, TINY | {"env.workers": 0}, **TEST)
 
 
 OBSERVED_ONLY: dict[str, Any] = {"pge.pruning": "observed"}
@@ -102,7 +104,7 @@ def junk(level: str) -> Comparison:
     return Comparison(
         f"junk-{level}", f"U-Maze {level} beside junk",
         "a proto-goal space may be vast and mostly useless: what cannot be controlled is pruned.",
-        arms, {"smoke": SMOKE, "cpu": Scale(STEPS[level], 3), "paper": PAPER}, ONE_CORE, TINY | {"env.junk": 200}, first_seed=FRESH)
+        arms, {"smoke": SMOKE, "cpu": Scale(STEPS[level], 3), "paper": PAPER}, ONE_CORE, TINY | {"env.junk": 200}, **TEST)
 
 
 def junk_unpruned() -> Comparison:
@@ -114,7 +116,7 @@ def junk_unpruned() -> Comparison:
         [Arm("pruned", preset, beside), Arm("only the unobserved pruned", preset, beside | OBSERVED_ONLY),
          Arm("pruning off", preset, beside | PRUNING_OFF)],
         {"smoke": SMOKE, "cpu": Scale(STEPS["small"], 3), "paper": PAPER}, ONE_CORE, TINY | {"env.junk": 200}, shows_goals=False,
-        first_seed=FRESH)
+        **TEST)
 
 
 def pruning_parts() -> Comparison:
@@ -128,7 +130,7 @@ def pruning_parts() -> Comparison:
         "pruning-parts", "The parts of pruning, U-Maze medium beside 8,000 junk goals", "there is no such ablation.",
         [Arm(label, preset, {"env.junk": 8_000} | fields) for label, fields in without.items()],
         {"smoke": SMOKE, "cpu": Scale(STEPS["medium"], 3), "paper": PAPER}, ONE_CORE, TINY | {"env.junk": 200}, shows_goals=False,
-        tests_first=True, first_seed=FRESH)
+        tests_first=True, **TEST)
 
 
 def parts_of_agent() -> Comparison:
@@ -142,7 +144,7 @@ def parts_of_agent() -> Comparison:
          Arm("uniform replay", ours, no_rare), Arm("R2D2", plain), Arm("R2D2, uniform replay", plain, no_rare),
          Arm("R2D2, uniform replay, recurrent", plain, no_rare | {"network.core": "lstm"})],
         {"smoke": SMOKE, "cpu": Scale(STEPS["medium"], 3), "paper": PAPER}, ONE_CORE, TINY, shows_goals=False, tests_first=True,
-        first_seed=FRESH)
+        **TEST)
 
 
 def ablation(name: str, title: str, claim: str, arms: Sequence[tuple[str, dict[str, Any]]], level: str = "small") -> Comparison:
@@ -153,7 +155,7 @@ def ablation(name: str, title: str, claim: str, arms: Sequence[tuple[str, dict[s
     preset = f"baba-umaze-{level}-protogoal"
     return Comparison(
         f"ablation-{name}", f"{title}, U-Maze {level}", claim, [Arm(label, preset, fields) for label, fields in arms],
-        {"smoke": SMOKE, "cpu": Scale(STEPS[level], 3), "paper": PAPER}, ONE_CORE, TINY, shows_goals=False)
+        {"smoke": SMOKE, "cpu": Scale(STEPS[level], 3), "paper": PAPER}, ONE_CORE, TINY, shows_goals=False, **TEST)
 
 
 _DEEP_SEA = agent57("agent57", "Agent57 on Deep Sea, 20×20", "deep-sea", 150_000, {"env.size": 20}, NO_LIMIT)
@@ -163,7 +165,7 @@ _ALL = [
     baba("baba-paper", "paper", 3),
     _DEEP_SEA,
     agent57_fresh(_DEEP_SEA, first_seed=16, seeds=32),
-    agent57("agent57-umaze", "Agent57 on Baba Is You, U-Maze small", "baba-umaze-small", STEPS["small"], {}, TINY),
+    replace(agent57("agent57-umaze", "Agent57 on Baba Is You, U-Maze small", "baba-umaze-small", STEPS["small"], {}, TINY), **TEST),
     agent57_river(300_000),
     narrow_river(300_000),
     junk("small"),

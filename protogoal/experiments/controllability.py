@@ -25,7 +25,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
 
 from protogoal.envs.controllability import DOMAINS, Dynamics, make_dynamics
 from protogoal.experiments.controllability_data import EPSILON, Experience, collect, random_policy, train
@@ -34,6 +33,7 @@ from protogoal.goals.evaluator import PGESettings, ProtoGoalEvaluator
 from protogoal.goals.plausibility import WORDS, Verdict
 from protogoal.goals.table import pack_columns
 from protogoal.goals.values import EstimatorSettings, SeekAvoid, seek_avoid_values
+from protogoal.record.statistics import t_interval
 from protogoal.run.directory import commit, write_text
 
 EPISODES = (5, 10, 20, 50, 100)
@@ -211,8 +211,8 @@ def interval(values: NDArray[np.float64]) -> tuple[float, float]:
     """Student's 95 % interval of the mean over seeds, inside [0, 1]; all of it where one seed tells nothing."""
     if len(values) < 2:
         return 0.0, 1.0
-    half = float(student.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values)))
-    return max(0.0, float(values.mean()) - half), min(1.0, float(values.mean()) + half)
+    low, high = t_interval(values)
+    return float(low), float(high)
 
 
 def in_words(values: NDArray[np.float64]) -> str:

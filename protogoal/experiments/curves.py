@@ -1,4 +1,7 @@
-"""What every experiment does with its numbers: CSV files, success curves over steps, intervals over seeds, colours."""
+"""What every experiment does with its numbers: CSV files, success curves over steps, colours.
+
+Intervals over seeds are in `record.statistics`.
+"""
 
 from __future__ import annotations
 
@@ -52,15 +55,6 @@ def on_grid(curves: Mapping[int, np.ndarray], grid: np.ndarray) -> np.ndarray:
     return out
 
 
-def bootstrap(values: np.ndarray, draws: int = 2000, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """95 % interval of the mean over seeds, values [seeds, …] → (low, high)."""
-    rng = np.random.default_rng(seed)
-    picks = rng.integers(len(values), size=(draws, len(values)))
-    means = values[picks].mean(1)
-    low, high = np.percentile(means, [2.5, 97.5], axis=0)
-    return low, high
-
-
 def mean_of_end(points: np.ndarray, steps: float, share: float) -> float:
     """Mean success over the last `share` of the first `steps` steps."""
     made = points[points[:, 0] <= steps]
@@ -73,11 +67,6 @@ def solved_from(points: np.ndarray, success: float = 0.9) -> float:
     below = np.flatnonzero(points[:, 1] < success)
     first = below[-1] + 1 if len(below) else 0
     return float(points[first, 0]) if first < len(points) else np.inf
-
-
-def interval(values: np.ndarray) -> tuple[float, float, float]:
-    low, high = bootstrap(values)
-    return float(values.mean()), float(low), float(high)
 
 
 def chance_of_lead(first: np.ndarray, other: np.ndarray, draws: int = 100_000, seed: int = 0) -> float:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -42,30 +44,49 @@ def run_colours(labels: list[str]) -> dict[str, str]:
     return {label: RUNS[index % len(RUNS)] for index, label in enumerate(labels)}
 
 
-def success_figure(curves: list[tuple[str, Curve]], colours: dict[str, str]) -> Figure:
-    """The evaluator's success with its 95 % interval, one line a run."""
+@dataclass(frozen=True)
+class Line:
+    """A curve and its label: of one run, or the mean of `seeds`, which are drawn thin behind it."""
+
+    label: str
+    curve: Curve
+    seeds: Sequence[Curve] = ()
+
+
+def success_figure(lines: list[Line]) -> Figure:
+    """The evaluator's success with its 95 % interval, one line a run, or one for the seeds of a configuration."""
     figure, axes = _axes(6.4, 3.0)
-    for label, curve in curves:
-        colour = colours[label]
+    colours = run_colours([line.label for line in lines])
+    for line in lines:
+        curve, colour = line.curve, colours[line.label]
+        for one in line.seeds:
+            axes.plot(one["step"], one["success"], color=colour, linewidth=0.7, alpha=0.55)
         axes.fill_between(curve["step"], curve["low"], curve["high"], color=colour, alpha=0.2, linewidth=0)
         if len(curve["step"]) == 1:  # no area to fill: the interval is a bar
             axes.vlines(curve["step"], curve["low"], curve["high"], color=colour, linewidth=1.6)
-        axes.plot(curve["step"], curve["success"], color=colour, label=_plain(label), linewidth=1.6, marker=_marker(curve))
+        axes.plot(curve["step"], curve["success"], color=colour, label=_plain(line.label), linewidth=2.0 if line.seeds else 1.6,
+                  marker=_marker(curve))
     axes.set_ylim(-0.02, 1.02)
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     axes.set_ylabel("success of the evaluator")
-    _finish(axes, legend=len(curves) > 1)
+    _finish(axes, legend=len(lines) > 1)
     return figure
 
 
-def return_figure(curves: list[tuple[str, Curve]], colours: dict[str, str]) -> Figure:
-    """The evaluator's mean return, one line a run."""
+def return_figure(lines: list[Line]) -> Figure:
+    """The evaluator's mean return, one line a run, or one for the seeds of a configuration with its interval."""
     figure, axes = _axes(6.4, 3.0)
-    for label, curve in curves:
-        axes.plot(curve["step"], curve["mean_return"], color=colours[label], label=_plain(label), linewidth=1.6,
+    colours = run_colours([line.label for line in lines])
+    for line in lines:
+        curve, colour = line.curve, colours[line.label]
+        for one in line.seeds:
+            axes.plot(one["step"], one["mean_return"], color=colour, linewidth=0.7, alpha=0.55)
+        if line.seeds:
+            axes.fill_between(curve["step"], curve["low"], curve["high"], color=colour, alpha=0.2, linewidth=0)
+        axes.plot(curve["step"], curve["mean_return"], color=colour, label=_plain(line.label), linewidth=2.0 if line.seeds else 1.6,
                   marker=_marker(curve))
     axes.set_ylabel("mean return of the evaluator")
-    _finish(axes, legend=len(curves) > 1)
+    _finish(axes, legend=len(lines) > 1)
     return figure
 
 
@@ -85,16 +106,18 @@ def funnel_figure(curve: Curve) -> Figure:
     return figure
 
 
-def metrics_figure(curves: dict[str, list[tuple[str, Curve]]], colours: dict[str, str]) -> Figure:
-    """Every recorded number in a small picture of its own: metric → (run, curve)."""
-    columns = 3
+def metrics_figure(curves: dict[str, list[Line]], labels: list[str]) -> Figure:
+    """Every recorded number in a small picture of its own: metric → lines. `labels`: of all lines, by which they are coloured."""
+    columns, colours = 3, run_colours(labels)
     rows = max(1, -(-len(curves) // columns))
     with rc_context(_STYLE):
         figure = Figure(figsize=(9.6, 1.9 * rows), layout="constrained")
         grid = figure.subplots(rows, columns, squeeze=False)
-    for axes, (name, runs) in zip(grid.flat, curves.items(), strict=False):
-        for label, curve in runs:
-            axes.plot(curve["step"], curve["value"], linewidth=1.1, color=colours[label], marker=_marker(curve))
+    for axes, (name, lines) in zip(grid.flat, curves.items(), strict=False):
+        for line in lines:
+            for one in line.seeds:
+                axes.plot(one["step"], one["value"], linewidth=0.5, alpha=0.5, color=colours[line.label])
+            axes.plot(line.curve["step"], line.curve["value"], linewidth=1.1, color=colours[line.label], marker=_marker(line.curve))
         axes.set_xlim(left=0)
         axes.set_title(_plain(name), fontsize=9)
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: words.short(value)))

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from protogoal.record import figures, queries, report_data, words
+from protogoal.record import figures, queries, report_data, seeds, words
 from protogoal.record.measures import MEASURES, CellMap
 from protogoal.record.palette import VERDICT
 from protogoal.record.queries import Curve
@@ -60,8 +60,8 @@ def _page(runs: list[tuple[str, StoreReader]], files: FigureFiles) -> str:
     facts = [run_facts(reader, label) for label, reader in runs]
     parts = [f"<h1>{_text(', '.join(label for label, _ in runs))}</h1>",
              f"<p class=label>Written {time.strftime('%Y-%m-%d %H:%M')}</p>",
-             *(_tiles(fact) for fact in facts),
-             _success(runs, files), _metrics(runs, files)]
+             *(_tiles(fact) for fact in facts), _seeds(facts),
+             _success(runs, facts, files), _metrics(runs, facts, files)]
     data = []
     for index, ((label, reader), fact) in enumerate(zip(runs, facts, strict=True)):
         parts.append(f"<h2>{_text(label)}</h2>")
@@ -135,18 +135,38 @@ def _figure(caption: str, svg: str) -> str:
     return f"<figure><figcaption>{_text(caption)}</figcaption>{svg}</figure>"
 
 
-def _success(runs: list[tuple[str, StoreReader]], files: FigureFiles) -> str:
-    curves = [(label, queries.success_curve(reader)) for label, reader in runs]
-    curves = [(label, curve) for label, curve in curves if len(curve["step"])]
-    if not curves:
+def _seeds(facts: list[RunFacts]) -> str:
+    """What the seeds of one configuration say together."""
+    told = [(group.label, seeds.success_words([facts[place] for place in group.members])) for group in seeds.groups(facts)]
+    return "".join(f"<p><b>{_text(label)}</b>: success {_text(words_of)}.</p>" for label, words_of in told if words_of)
+
+
+def _lines(curves: list[Curve], facts: list[RunFacts], value: str) -> list[figures.Line]:
+    """What is drawn of each configuration: its run, or the mean of its seeds with them behind it."""
+    lines = []
+    for group in seeds.groups(facts):
+        members = [curves[place] for place in group.members if len(curves[place]["step"])]
+        if len(members) > 1:
+            lines.append(figures.Line(group.label, seeds.mean_curve(members, value), members))
+        elif members:
+            lines.append(figures.Line(group.label, members[0]))
+    return lines
+
+
+def _success(runs: list[tuple[str, StoreReader]], facts: list[RunFacts], files: FigureFiles) -> str:
+    curves = [queries.success_curve(reader) for _, reader in runs]
+    lines = _lines(curves, facts, "success")
+    if not lines:
         return "<p class=label>The evaluator has not played yet.</p>"
-    files.table("success", [{"run": label, **row} for label, curve in curves for row in _rows(curve)])
+    files.table("success", [{"run": label, **row} for (label, _), curve in zip(runs, curves, strict=True) for row in _rows(curve)])
     drawn = ""
-    if any(np.isfinite(curve["success"]).any() for _, curve in curves):
-        drawn = _figure("Success of the evaluator, with its 95 % interval",
-                        files.draw("success", figures.success_figure(curves, _colours(runs))))
-    if any((curve["success"] != curve["mean_return"]).any() for _, curve in curves):  # else it would be the same curve
-        drawn += _figure("Return of the evaluator", files.draw("return", figures.return_figure(curves, _colours(runs))))
+    over = "; of several seeds the mean with its t interval, each seed thin" * any(line.seeds for line in lines)
+    if any(np.isfinite(curve["success"]).any() for curve in curves):
+        drawn = _figure(f"Success of the evaluator, with its 95 % interval{over}",
+                        files.draw("success", figures.success_figure(lines)))
+    if any((curve["success"] != curve["mean_return"]).any() for curve in curves):  # else it would be the same curve
+        lines = _lines(curves, facts, "mean_return")
+        drawn += _figure("Return of the evaluator" + over, files.draw("return", figures.return_figure(lines)))
     return drawn
 
 
@@ -159,22 +179,17 @@ def _funnel(label: str, reader: StoreReader, files: FigureFiles) -> str:
     return _figure("Goals by stage", files.draw(name, figures.funnel_figure(curve)))
 
 
-def _metrics(runs: list[tuple[str, StoreReader]], files: FigureFiles) -> str:
-    curves: dict[str, list[tuple[str, Curve]]] = {}
-    for label, reader in runs:
-        for name in queries.metric_names(reader):
-            curves.setdefault(name, []).append((label, queries.metric_curve(reader, name)))
-    if not curves:
+def _metrics(runs: list[tuple[str, StoreReader]], facts: list[RunFacts], files: FigureFiles) -> str:
+    names = dict.fromkeys(name for _, reader in runs for name in queries.metric_names(reader))
+    if not names:
         return ""
-    files.table("metrics", [{"metric": name, "run": label, **row} for name, lines in curves.items()
-                            for label, curve in lines for row in _rows(curve)])
-    shown = dict(list(curves.items())[:MOST_METRICS])
-    drawn = _figure("Other numbers", files.draw("metrics", figures.metrics_figure(shown, _colours(runs))))
+    curves = {name: [queries.metric_curve(reader, name) for _, reader in runs] for name in names}
+    files.table("metrics", [{"metric": name, "run": label, **row} for name, each in curves.items()
+                            for (label, _), curve in zip(runs, each, strict=True) for row in _rows(curve)])
+    shown = {name: _lines(each, facts, "value") for name, each in list(curves.items())[:MOST_METRICS]}
+    labels = [group.label for group in seeds.groups(facts)]
+    drawn = _figure("Other numbers", files.draw("metrics", figures.metrics_figure(shown, labels)))
     return f"<details><summary>Other numbers: {_text(', '.join(shown))}</summary>{drawn}</details>"
-
-
-def _colours(runs: list[tuple[str, StoreReader]]) -> dict[str, str]:
-    return figures.run_colours([label for label, _ in runs])
 
 
 def _pictures(label: str, reader: StoreReader, files: FigureFiles) -> None:

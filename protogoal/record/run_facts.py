@@ -26,6 +26,7 @@ class RunFacts:
     preset: str
     agent: str
     seed: int | None
+    configuration: str  # alike for runs that differ in their seed alone
     status: str  # running, silent, finished, stopped
     quiet_seconds: float | None  # since the last commit, while it runs
     total_steps: int | None
@@ -85,6 +86,7 @@ def run_facts(reader: StoreReader, label: str | None = None) -> RunFacts:
         preset=str(meta.get("preset", "")),
         agent=str(meta.get("agent", "")),
         seed=None if seed is None else int(seed),
+        configuration=str(meta.get("configuration") or [meta.get(name) for name in ("preset", "agent", "total_steps")]),
         status=status,
         quiet_seconds=quiet,
         total_steps=None if total is None else int(total),

@@ -6,6 +6,7 @@ config.json is written first, whole or not at all, so that a directory either is
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import platform
 import subprocess
@@ -40,6 +41,12 @@ class RunDirectory:
     def about(self) -> dict[str, str]:
         """What a checkpoint must agree with to belong to this run."""
         return {"preset": self.preset, "class": type(self.config).__name__, "agent": self.config.agent}
+
+    @property
+    def configuration(self) -> str:
+        """A checksum of all settings but the seed: alike for runs that differ in it alone."""
+        settings = {name: value for name, value in to_dict(self.config).items() if name != "seed"}
+        return hashlib.sha256(json.dumps([self.preset, settings], sort_keys=True).encode()).hexdigest()[:16]
 
     @property
     def database(self) -> Path:

@@ -177,7 +177,8 @@ def save_weights(run: RunDirectory, state: Mapping[str, Any]) -> None:
 
 def _meta(run: RunDirectory) -> dict[str, Any]:
     thresholds = {name: getattr(run.config.pge, name) for name in ("reachability_threshold", "controllability_threshold")}
-    return {"preset": run.preset, "agent": run.config.agent, "seed": run.config.seed, "total_steps": run.config.steps, **thresholds}
+    return {"preset": run.preset, "agent": run.config.agent, "seed": run.config.seed, "total_steps": run.config.steps,
+            "configuration": run.configuration, **thresholds}
 
 
 def _drive(

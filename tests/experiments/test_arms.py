@@ -1,6 +1,7 @@
 import json
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -134,11 +135,46 @@ def test_when_it_was_solved_is_said_seed_by_seed_and_summed_up_for_many():
     assert arms_readme._solved([np.inf] * 6) == "0 of 6"
 
 
-def test_the_bootstrap_interval_holds_the_mean_and_is_a_point_for_equal_seeds():
-    low, high = curves.bootstrap(np.array([0.0, 1.0, 1.0]))
-    assert 0.0 <= low < 2 / 3 < high <= 1.0
-    low, high = curves.bootstrap(np.full((4, 2), 0.7))
-    np.testing.assert_allclose([low, high], 0.7)
+def written(out, finals, arms_of=TAXI):
+    """curves.csv of arms whose seeds succeed in so many of ten episodes throughout."""
+    rows = [(arm, seed, step, 1.0, 10, won) for arm, seeds in finals.items() for seed, won in enumerate(seeds) for step in (0, 100)]
+    curves.write_csv(out / "curves.csv", arms.CURVES, rows)
+    return arms_of
+
+
+def test_three_seeds_that_agree_are_no_point(tmp_path):
+    table = arms_readme.table(written(tmp_path, {"proto-goal": [10, 10, 10], "p_task = 0.5": [4]}), tmp_path)
+    assert "| 3 | 100 | 1.00 | 0.29–1.00 | 1.00 | 0.29–1.00 |" in table[0]
+    assert "| 1 | 100 | 0.40 | one seed |" in table[1]
+
+
+def test_the_probability_of_improvement_is_told_with_its_interval_or_its_pairs(tmp_path):
+    ahead = written(tmp_path, {"proto-goal": [9, 8, 10], "p_task = 0.5": [1, 0, 2]})
+    assert "p_task = 0.5 1.00 (all 9 pairs)." in arms_readme.improvements(ahead, tmp_path)[0]
+    mixed = written(tmp_path, {"proto-goal": [9, 8, 0], "p_task = 0.5": [1, 0, 2]})
+    [line, _] = arms_readme.improvements(mixed, tmp_path)
+    assert re.search(r"p_task = 0\.5 0\.72 \(0\.\d\d–1\.00\)", line)  # 6 of 9 pairs ahead, one tie
+    assert arms_readme.improvements(written(tmp_path, {"proto-goal": [9], "p_task = 0.5": [1]}), tmp_path) == []
+
+
+def test_panels_are_tasks_of_one_agent_and_are_summed_up(tmp_path):
+    both = [arms.Arm(f"{name}, {panel}", "taxi-protogoal", {}, panel) for name in ("ours", "other") for panel in ("one", "two")]
+    finals = {"ours, one": [10, 10], "ours, two": [4, 6], "other, one": [5, 5], "other, two": [0, 0]}
+    lines = arms_readme.improvements(written(tmp_path, finals, replace(TAXI, arms=both)), tmp_path)
+    assert "other 1.00 (all 8 pairs)" in lines[0]
+    assert "over the 2 tasks: ours 0.80 (" in lines[2]  # the middle two of 0.4, 0.6, 1, 1
+    assert "other 0.25 (all seeds of a task agree)" in lines[2]
+
+
+def test_the_seeds_that_chose_the_settings_are_named_and_not_reported():
+    assert arms_readme.seeds_in_words(TAXI, 2) == "seeds 0–1 are reported; no setting was chosen by results"
+    chosen = replace(TAXI, first_seed=60, chosen_on=(40, 41))
+    assert arms_readme.seeds_in_words(chosen, 3) == "seeds 60–62 are reported; settings were chosen on 40, 41"
+    assert "41 are among them: no test" in arms_readme.seeds_in_words(replace(chosen, first_seed=41), 1)
+    for name, comparison in COMPARISONS.items():
+        reported = range(comparison.first_seed, comparison.first_seed + comparison.scales["cpu"].seeds)
+        assert comparison.chosen_on, name
+        assert name == "agent57" or not set(reported) & set(comparison.chosen_on), name  # agent57-fresh is the test of that one
 
 
 def test_a_csv_survives_a_round_trip(tmp_path):

@@ -24,7 +24,7 @@ def test_raw_data_figures_and_words_are_written(finished):
     assert names == {"seeds", "curves.csv", "goal_space.csv", "goals.csv", "learning.png", "goal_space.png", "README.md",
                      "report.html"}
     text = (finished / "README.md").read_text()
-    for words in ("protogoal reproduce taxi --scale smoke --seeds 2", "commit:", "bootstrap", "The paper:", "learning.png"):
+    for words in ("protogoal reproduce taxi --scale smoke --seeds 2", "commit:", "t interval", "The paper:", "learning.png"):
         assert words in text
     assert "data:image/png;base64," in (finished / "report.html").read_text()
 

@@ -154,10 +154,11 @@ def test_parents_lead_from_one_goal_to_another(page):
 
 def test_an_update_keeps_the_focus_and_what_is_there(page, live):
     open_tab(page, "Goals")
+    expect(page.locator("#goal-total")).to_have_text(re.compile(r"1–50 of \d+ goals that were observed"))  # all of them again
     first = page.locator("#goal-rows button.goal").first
     expect(first).to_be_visible()
     first.focus()
-    page.evaluate("window.row = document.querySelector('#goal-rows tr')")
+    page.evaluate("window.row = document.querySelector('#goal-rows tr')")  # its age, at least, is another after an update
     before = page.evaluate("row.textContent")
     live.play(1, close=False)
     eventually(page, "before => row.textContent !== before", before)
@@ -254,8 +255,37 @@ def test_the_theme_changes_and_is_remembered(page):
     page.keyboard.press("Enter")
     eventually(page, f"{ground} === 'rgb(20, 23, 28)'")
     page.reload()
-    expect(page.locator("#tiles .tile").first).to_be_visible()
+    expect(page.locator("#goal-rows tr").first).to_be_visible()
     assert page.evaluate(ground) == "rgb(20, 23, 28)"
+
+
+def test_a_part_of_the_page_has_an_address_and_the_back_button_leads_back(watched, page):
+    open_tab(page, "Overview")
+    eventually(page, "location.hash === '#overview'")
+    open_tab(page, "Pictures")
+    eventually(page, "location.hash === '#pictures'")
+    open_tab(page, "Behaviour")
+    eventually(page, "location.hash === '#behaviour'")
+    page.evaluate("history.back()")
+    expect(page.locator("#pictures")).to_be_visible()
+    expect(page.get_by_role("radio", name="Pictures", exact=True)).to_be_checked()
+    expect(page.locator("#behaviour")).to_be_hidden()
+    page.evaluate("history.back()")
+    expect(page.locator("#overview")).to_be_visible()
+    page.evaluate("history.forward()")
+    expect(page.locator("#pictures")).to_be_visible()
+    page.reload()
+    expect(page.locator("#pictures")).to_be_visible()
+    expect(page.locator("#picture-columns .heatmaplayer image").first).to_be_attached()
+    expect(page.locator("#overview")).to_be_hidden()
+    other = watched.context.new_page()
+    other.goto(page.url.partition("#")[0] + "#behaviour")
+    expect(other.locator("#clip-columns img").first).to_be_visible()
+    assert other.evaluate("location.hash") == "#behaviour"
+    other.goto(page.url.partition("#")[0] + "?#nowhere")
+    expect(other.locator("#tiles .tile").first).to_be_visible()
+    eventually(other, "location.hash === '#overview'")
+    other.close()
 
 
 def test_nothing_scrolls_sideways_on_a_laptop(page):
@@ -295,6 +325,28 @@ def test_names_are_shown_as_text_and_a_damaged_run_does_not_take_the_others_alon
     assert page.evaluate("window.evil") is None
     assert page.locator("img[src=x]").count() == 0
     assert [trouble for trouble in watched.troubles if "404" not in trouble] == []
+    watched.context.close()
+    server.shutdown()
+    server.server_close()
+
+
+def test_seeds_of_one_configuration_are_one_line_with_its_interval(browser, tmp_path):
+    bits = [Bit(f"cell {i}", "cell", (0, i), 1.0 + i) for i in range(6)]
+    for seed in range(3):
+        FakeRun(tmp_path / f"seed-{seed}", "cells-protogoal", bits, seed=seed, total=12).play()
+    FakeRun(tmp_path / "longer", "cells-protogoal", bits, seed=3, total=16).play()
+    server = serve([tmp_path / name for name in ("seed-0", "seed-1", "seed-2", "longer")])
+    watched = Watched(browser, f"http://127.0.0.1:{server.server_port}/", color_scheme="light")
+    page = watched.page
+    page.get_by_role("checkbox", name="longer").check(force=True)
+    expect(page.locator("#tiles .seeds")).to_have_text(
+        re.compile(r"cells-protogoal, seeds 0, 1, 2: success mean \d+ % \(\d+–\d+ %\) of 3 seeds"))
+    expect(page.locator("#success .legendtext")).to_have_text(["cells-protogoal, seeds 0, 1, 2", "longer"])
+    eventually(page, "document.querySelectorAll('#success .js-line').length === 7")  # three seeds; twice a band and its line
+    page.get_by_role("checkbox", name="seeds together").uncheck(force=True)
+    expect(page.locator("#success .legendtext")).to_have_text(["seed-0", "seed-1", "seed-2", "longer"])
+    expect(page.locator("#tiles .seeds")).to_have_count(0)
+    assert watched.troubles == []
     watched.context.close()
     server.shutdown()
     server.server_close()

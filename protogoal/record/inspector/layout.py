@@ -100,6 +100,8 @@ def _overview(runs: Runs) -> list[Any]:
             html.Span("along", className="label"),
             dcc.RadioItems([{"label": "steps", "value": "step"}, {"label": "time", "value": "minutes"}], "step", id="x",
                            className="chips", inline=True),
+            dcc.Checklist([{"label": "seeds together", "value": "on"}], ["on"], id="seeds",
+                          className="chips" if len(runs) > 1 else "chips alone", inline=True),
         ], className="controls"),
         html.Div([
             html.Figure([html.Figcaption("The evaluator: success with its 95 % interval; where nothing is called that, return"),

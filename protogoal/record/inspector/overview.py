@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from dash import ClientsideFunction, Dash, Input, Output, State, no_update
 from dash.exceptions import PreventUpdate
 
-from protogoal.record import queries, words
+from protogoal.record import queries, seeds, words
 from protogoal.record.inspector import plots
 from protogoal.record.inspector.layout import figures, trees
 from protogoal.record.inspector.runs import Runs
@@ -43,13 +44,13 @@ def register(app: Dash, runs: Runs) -> None:
         Output("tiles-tree", "data"), Output("success-figure", "data"), Output("events-tree", "data"), Output("metric", "options"),
         Output("curves", "className"), *(Output(f"funnel-{index}-figure", "data") for index in every),
         *(Output(f"funnel-box-{index}", "hidden") for index in every), Input("pulse", "data"), Input("runs", "value"),
-        Input("x", "value"), Input("theme", "data"), Input("tab", "value"))
-    def show_overview(_: list[int], chosen: list[int], x: str, theme_name: str, tab: str) -> Any:
+        Input("x", "value"), Input("seeds", "value"), Input("theme", "data"), Input("tab", "value"))
+    def show_overview(_: list[int], chosen: list[int], x: str, together: list[str], theme_name: str, tab: str) -> Any:
         if tab != "overview":
             raise PreventUpdate
         look = theme(theme_name)
         tiles: list[Any] = []
-        curves: list[plots.Named] = []
+        shown: list[tuple[RunFacts, plots.Named]] = []
         events: list[Any] = []
         names: list[str] = []
         funnels: list[Any] = [None] * len(runs)
@@ -65,16 +66,19 @@ def register(app: Dash, runs: Runs) -> None:
                 tiles.append(trouble(label, error))
                 continue
             tiles.append(_tiles(facts, look.run(index)))
-            curves.append((label, look.run(index), curve))
+            shown.append((facts, plots.Named(label, look.run(index), curve)))
             if stages["step"].size:
                 funnels[index] = plots.funnel(stages, x, look)
             events += [_event(event, label if len(chosen) > 1 else "") for event in told]
+        tiles[:0] = _seed_words([facts for facts, _ in shown]) if together else []
         if not chosen:
             tiles.append(nothing("Choose a run above."))
         side_by_side = "columns" if sum(funnel is not None for funnel in funnels) < 2 else "columns stacked"
         told_or_nothing = events or [nothing("Nothing yet.")]
         hidden = [funnel is None for funnel in funnels]
-        return tiles, plots.success(curves, x, look), told_or_nothing, names, side_by_side, *funnels, *hidden
+        is_success = not shown or any(np.isfinite(named.curve["success"]).any() for _, named in shown)
+        success = plots.success(_merged(shown, "success" if is_success else "mean_return", together), x, look)
+        return tiles, success, told_or_nothing, names, side_by_side, *funnels, *hidden
 
     @app.callback(Output("metric", "value"), Input("metric", "options"), State("metric", "value"))
     def choose_metric(names: list[str] | None, before: str | None) -> Any:
@@ -83,18 +87,44 @@ def register(app: Dash, runs: Runs) -> None:
         return next((name for name in ("loss", "return", "speed") if name in names), names[0])
 
     @app.callback(Output("metric-curve-figure", "data"), Input("pulse", "data"), Input("runs", "value"), Input("metric", "value"),
-                  Input("x", "value"), Input("theme", "data"), State("tab", "value"))
-    def show_metric(_: list[int], chosen: list[int], name: str | None, x: str, theme_name: str, tab: str) -> Any:
+                  Input("x", "value"), Input("seeds", "value"), Input("theme", "data"), State("tab", "value"))
+    def show_metric(_: list[int], chosen: list[int], name: str | None, x: str, together: list[str], theme_name: str,
+                    tab: str) -> Any:
         if tab != "overview" or name is None:
             raise PreventUpdate
-        look, curves = theme(theme_name), []
+        look = theme(theme_name)
+        shown: list[tuple[RunFacts, plots.Named]] = []
         for index in sorted(chosen or []):
             try:
                 with runs.open(index) as reader:
-                    curves.append((runs.labels[index], look.run(index), queries.metric_curve(reader, name)))
+                    label = runs.labels[index]
+                    named = plots.Named(label, look.run(index), queries.metric_curve(reader, name))
+                    shown.append((run_facts(reader, label), named))
             except ValueError:
                 continue  # the tiles say so
-        return plots.metric(curves, name, x, look)
+        return plots.metric(_merged(shown, "value", together), name, x, look)
+
+
+def _merged(shown: list[tuple[RunFacts, plots.Named]], value: str, together: list[str]) -> list[plots.Named]:
+    """The lines to draw: with `together`, runs that differ in their seed alone are one."""
+    if not together:
+        return [named for _, named in shown]
+    lines = []
+    for group in seeds.groups([facts for facts, _ in shown]):
+        members = [shown[place][1] for place in group.members]
+        with_points = [named.curve for named in members if len(named.curve["step"])]
+        if len(with_points) > 1:
+            lines.append(plots.Named(group.label, members[0].colour, seeds.mean_curve(with_points, value), with_points))
+        else:
+            lines += members
+    return lines
+
+
+def _seed_words(facts: list[RunFacts]) -> list[Node]:
+    """What the seeds of one configuration say together, a line each."""
+    told = [(group.label, seeds.success_words([facts[place] for place in group.members])) for group in seeds.groups(facts)]
+    return [h("p", h("strong", label), f": success {words_of}", class_="seeds", key=f"seeds {label}")
+            for label, words_of in told if words_of]
 
 
 def _tiles(facts: RunFacts, colour: str) -> Node:

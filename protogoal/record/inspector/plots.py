@@ -6,7 +6,8 @@ the parts of the page (overview, goals, pictures).
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,17 @@ from protogoal.record.run_facts import RunFacts
 from protogoal.record.schema import SEQUENCE
 
 Figure = dict[str, Any]
-Named = tuple[str, str, Curve]  # a run's label, its colour, its curve
+
+
+class Named(NamedTuple):
+    """A line: its label, its colour, its curve; where that is the mean of several seeds, their curves."""
+
+    label: str
+    colour: str
+    curve: Curve
+    seeds: Sequence[Curve] = ()
+
+
 
 X_TITLES = {"step": "environment steps", "minutes": "minutes of training"}
 MOST_POINTS = 500  # of a curve
@@ -82,12 +93,19 @@ def _title(text: str) -> dict[str, Any]:
 
 
 def success(curves: list[Named], x: str, theme: Theme) -> Figure:
-    """The evaluator's success with its 95 % interval, one line a run; its return where nothing is called success."""
-    if curves and not any(np.isfinite(curve["success"]).any() for _, _, curve in curves):
-        returns = [(label, colour, curve | {"value": curve["mean_return"]}) for label, colour, curve in curves]
+    """The evaluator's success with its 95 % interval, one line a run, or one for the seeds of a configuration.
+
+    Where nothing is called success, its return.
+    """
+    if curves and not any(np.isfinite(named.curve["success"]).any() for named in curves if "success" in named.curve):
+        def paid(curve: Curve) -> Curve:
+            return curve | {"value": curve["mean_return"]}
+
+        returns = [named._replace(curve=paid(named.curve), seeds=[paid(one) for one in named.seeds]) for named in curves]
         return metric(returns, "mean return", x, theme)
     traces: list[Figure] = []
-    for label, colour, curve in curves:
+    for label, colour, curve, seeds in curves:
+        traces += [_thin(one, "success", x, colour, label) for one in seeds]
         xs = _x(curve, x)
         low, high = _numbers(curve["low"]), _numbers(curve["high"])
         if len(xs) == 1:  # no area to fill: the interval is a bar
@@ -98,13 +116,24 @@ def success(curves: list[Named], x: str, theme: Theme) -> Figure:
              "fillcolor": _faint(colour), "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False, "legendgroup": label},
             {"type": "scatter", "mode": _mode(curve), "x": xs,
              "y": _numbers(curve["success"]), "name": _plain(label), "legendgroup": label, "line": {"color": colour, "width": 2},
-             "marker": {"size": 5},
-             "customdata": [f"{100 * a:.0f}–{100 * b:.0f} %, {n:.0f} episodes"
-                            for a, b, n in zip(curve["low"], curve["high"], curve["episodes"], strict=True)],
+             "marker": {"size": 5}, "customdata": _behind(curve, len(seeds)),
              "hovertemplate": "%{y:.0%} (%{customdata})"}]
     return {"data": traces, "layout": _layout(
         theme, showlegend=len(curves) > 1, xaxis=_time_axis(x),
         yaxis={"title": _title("success"), "range": [-0.02, 1.02], "tickformat": ".0%"})}
+
+
+def _behind(curve: Curve, seeds: int) -> list[str]:
+    """What each point rests on: 21–80 %, 50 episodes; or 3 seeds."""
+    many = [f"{seeds} seeds"] * len(curve["step"]) if seeds else [f"{n:.0f} episodes" for n in curve["episodes"]]
+    return [f"{100 * a:.0f}–{100 * b:.0f} %, {words_of}" for a, b, words_of in zip(curve["low"], curve["high"], many, strict=True)]
+
+
+def _thin(curve: Curve, value: str, x: str, colour: str, label: str) -> Figure:
+    """One seed behind the mean of several."""
+    curve = _thinned(curve)
+    return {"type": "scatter", "mode": "lines", "x": _x(curve, x), "y": _numbers(curve[value]), "hoverinfo": "skip",
+            "line": {"color": _faint(colour, 0.5), "width": 1}, "showlegend": False, "legendgroup": label}
 
 
 def funnel(curve: Curve, x: str, theme: Theme) -> Figure:
@@ -125,12 +154,14 @@ def funnel(curve: Curve, x: str, theme: Theme) -> Figure:
 
 
 def metric(curves: list[Named], name: str, x: str, theme: Theme) -> Figure:
-    """Any recorded number over time, one line a run."""
-    curves = [(label, colour, _thinned(curve)) for label, colour, curve in curves]
-    traces: list[Figure] = [{"type": "scatter", "mode": _mode(curve), "x": _x(curve, x), "y": _numbers(curve["value"]),
-                             "name": _plain(label), "line": {"color": colour, "width": 1.8}, "marker": {"size": 5},
-                             "hovertemplate": "%{y:.4g}"}
-                            for label, colour, curve in curves]
+    """Any recorded number over time, one line a run, or one for the seeds of a configuration."""
+    traces: list[Figure] = []
+    for label, colour, whole, seeds in curves:
+        curve = _thinned(whole)
+        traces += [_thin(one, "value", x, colour, label) for one in seeds]
+        traces.append({"type": "scatter", "mode": _mode(curve), "x": _x(curve, x), "y": _numbers(curve["value"]),
+                       "name": _plain(label), "legendgroup": label, "line": {"color": colour, "width": 2.4 if seeds else 1.8},
+                       "marker": {"size": 5}, "hovertemplate": "%{y:.4g}"})
     return {"data": traces, "layout": _layout(
         theme, showlegend=len(curves) > 1, xaxis=_time_axis(x), yaxis={"title": _title(_plain(name))})}
 

@@ -1,6 +1,7 @@
 // What happens in the browser alone: figures, elements, clicks on goals, the theme, the tabs, and playing the slider.
 (function () {
   const KEY = "protogoal-theme";
+  const TABS = ["overview", "goals", "pictures", "behaviour"];
   const CONFIG = { displaylogo: false, responsive: true, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"] };
   const waiting = {}; // figures that came before plotly did, or for a part that is not shown: id → figure
   const drawn = {}; // id → the figure that was drawn last, as text
@@ -80,6 +81,19 @@
       place = next;
     }
   }
+  // Every part has an address, #overview …, which the back button goes through.
+  function addressed() {
+    const name = location.hash.slice(1);
+    return TABS.includes(name) ? name : null;
+  }
+  function chooseTab(tab) {
+    window.dash_clientside.set_props("tab", { value: tab });
+  }
+  window.addEventListener("popstate", function () {
+    const wanted = addressed();
+    if (wanted && wanted !== shown) chooseTab(wanted);
+  });
+
   const soon = () => requestAnimationFrame(drawWaiting); // after the page has shown what it shows
 
   window.dash_clientside = Object.assign({}, window.dash_clientside, {
@@ -107,10 +121,13 @@
         return theme;
       },
       show_tab: function (tab) {
+        const wanted = shown ? tab : addressed() || tab; // the page opens at the part that its address names
+        if (wanted !== tab) chooseTab(wanted);
+        if (wanted !== addressed()) history[shown ? "pushState" : "replaceState"](null, "", "#" + wanted);
         // Figures that were drawn for another width measure again on a resize.
         if (shown) setTimeout(function () { window.dispatchEvent(new Event("resize")); drawWaiting(); }, 30);
-        shown = tab;
-        return ["overview", "goals", "pictures", "behaviour"].map(function (part) { return part !== tab; });
+        shown = wanted;
+        return TABS.map(function (part) { return part !== wanted; });
       },
       play: function (clicks, ticks, value, end, stopped) {
         const asked = window.dash_clientside.callback_context.triggered_id === "play";
