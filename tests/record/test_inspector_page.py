@@ -342,7 +342,7 @@ def test_seeds_of_one_configuration_are_one_line_with_its_interval(browser, tmp_
     expect(page.locator("#tiles .seeds")).to_have_text(
         re.compile(r"cells-protogoal, seeds 0, 1, 2: success mean \d+ % \(\d+–\d+ %\) of 3 seeds"))
     expect(page.locator("#success .legendtext")).to_have_text(["cells-protogoal, seeds 0, 1, 2", "longer"])
-    eventually(page, "document.querySelectorAll('#success .js-line').length === 7")  # three seeds; twice a band and its line
+    eventually(page, "document.getElementById('success').data.length === 7")  # three seeds; twice a band and its line
     page.get_by_role("checkbox", name="seeds together").uncheck(force=True)
     expect(page.locator("#success .legendtext")).to_have_text(["seed-0", "seed-1", "seed-2", "longer"])
     expect(page.locator("#tiles .seeds")).to_have_count(0)
