@@ -104,4 +104,5 @@ class BonusLearner(Learner):
     """Learns the task's reward and the bonus as one; the network reads the task's alone."""
 
     def paid(self, batch: Segments) -> Segments:
-        return replace(batch, reward=batch.reward + batch.observation[INTRINSIC][1:, :, 0])
+        scaled = super().paid(batch)
+        return replace(scaled, reward=scaled.reward + batch.observation[INTRINSIC][1:, :, 0])

@@ -34,6 +34,7 @@ class Counted:
     length: NDArray[np.int64]
     offered: NDArray[np.int64]  # [k]
     value: NDArray[np.float64]  # [k]
+    scale: float  # size of the task's returns, see `deep.scale`
 
     @staticmethod
     def of(experience: Experience, trace_length: int) -> Counted:
@@ -41,7 +42,8 @@ class Counted:
         new, ended = experience.segments.last(trace_length), experience.pursuits
         width = new.active.shape[-1]
         return Counted(new.active.reshape(-1, width), new.turned_on.reshape(-1, width), new.reward.ravel(), experience.trials,
-                       ended.goal, ended.success, ended.length, experience.offered, experience.value)
+                       ended.goal, ended.success, ended.length, experience.offered, experience.value,
+                       float(new.scale.max(initial=1.0)))
 
     @staticmethod
     def join(windows: Sequence[Counted]) -> Counted:
@@ -50,7 +52,7 @@ class Counted:
         columns = {name: [getattr(w, name) for w in windows] for name in names}
         parts = {name: np.concatenate(as_wide(some) if some[0].ndim == 2 else some) for name, some in columns.items()}
         return Counted(trials=TrialEvents.join([w.trials for w in windows]), offered=windows[-1].offered,
-                       value=windows[-1].value, **parts)
+                       value=windows[-1].value, scale=max(w.scale for w in windows), **parts)
 
     @property
     def transitions(self) -> int:
@@ -59,6 +61,7 @@ class Counted:
 
 def count(evaluator: ProtoGoalEvaluator, window: Counted) -> None:
     """Tells the evaluator."""
+    evaluator.table.scale_rewards(window.scale)
     evaluator.count(window.active, window.turned_on, window.reward, window.trials)
     evaluator.record_pursuit(window.goal, window.success, window.length)
     evaluator.record_values(window.offered, window.value)

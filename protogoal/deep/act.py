@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from protogoal.deep.network import QNetwork
+from protogoal.deep.scale import ReturnScale, legible
 from protogoal.deep.segments import SegmentBuilder, Segments
 from protogoal.deep.settings import ActorSettings, ReplaySettings
 from protogoal.deep.stored import check_actor
@@ -26,6 +27,7 @@ from protogoal.envs.vector import PAD, BatchEnv, Observation, check_start
 from protogoal.goals.active import contains, turned_on
 from protogoal.goals.goal_set import GoalSet
 from protogoal.goals.selection import select
+from protogoal.goals.stored import stored_array, stored_like
 from protogoal.goals.table import TASK
 from protogoal.goals.trials import LAGS, TrialEvents
 
@@ -105,6 +107,7 @@ class Actor:
         self.success = ABOVE_0  # what counts as success at the task; a session sets it
         self.past = np.full((n, LAGS), -1, np.int16)  # the last actions, newest first; -1 where none was drawn at random
         self.episode_return = np.zeros(n)
+        self.returns = ReturnScale(n)
         self.is_first = np.ones(n, bool)
         self.was_restored = True  # False when loading had to begin the episodes afresh
         self.previous_action = np.zeros(n, np.int16)
@@ -129,6 +132,7 @@ class Actor:
             self.episode_return += step.reward
             self.is_paid |= step.reward > 0
             is_over = step.terminated | step.truncated
+            self.returns.add(step.reward, is_over)
             attained = self._attained(step.final_active)
             # DEVIATION(D10): a pursuit has a limit, from its goal's successful ones; in the paper it lasts to the episode's end.
             is_done = attained | is_over | ((self.limit > 0) & (self.pursuit_steps >= self.limit))
@@ -144,7 +148,7 @@ class Actor:
                 self._episodes_ended(np.flatnonzero(is_over))
                 self.episode_return[is_over] = 0.0
                 self.past[is_over] = -1
-            segments = self.builder.append(action, self.goal, came_on, step, core_next.numpy())
+            segments = self.builder.append(action, self.goal, came_on, step, core_next.numpy(), self.returns.largest)
             self.core, self.is_first = core_next, is_over
             self.observation, self.active = _own((step.observation, step.active))
             self.previous_action, self.previous_reward = action.astype(np.int16), step.reward.astype(np.float32)
@@ -247,11 +251,14 @@ class Actor:
             "builder": self.builder.state_dict(),
             "env": self.env.get_state(),
             "core": self.core.numpy().copy(),
+            "running_return": self.returns.running.copy(),
+            "return_scale": self.returns.largest,
         } | {name: getattr(self, name).copy() for name in self._ARRAYS}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take back what `state_dict` gave; where the environments cannot go on from there, all episodes start afresh."""
         self.rng.bit_generator.state = state["rng"]
+        self.returns.largest = max(1.0, float(stored_array(state["return_scale"], "return_scale", (), "f")))
         self.was_restored = state["env"] is not None
         if self.was_restored:
             self.builder.load_state_dict(state["builder"])
@@ -262,6 +269,7 @@ class Actor:
             return
         own = {name: getattr(self, name) for name in self._ARRAYS}
         check_actor(state, own | {"core": self.core.numpy()}, self.env.num_bits, self.env.num_actions)
+        self.returns.running = stored_like(state["running_return"], "running_return", self.returns.running)
         self.core = torch.from_numpy(np.array(state["core"], self.core.numpy().dtype))
         for name, mine in own.items():
             setattr(self, name, np.array(state[name], mine.dtype))
@@ -274,6 +282,7 @@ class Actor:
         self.past[:] = -1
         self.is_first[:] = True
         self.episode_return[:] = 0.0
+        self.returns.running[:] = 0.0
 
 
 def read_states(
@@ -288,7 +297,7 @@ def read_states(
     z, core = network.unroll(
         {name: torch.from_numpy(array).unsqueeze(0) for name, array in observation.items()},
         torch.from_numpy(previous_action).unsqueeze(0),
-        torch.from_numpy(previous_reward).unsqueeze(0),
+        torch.from_numpy(legible(previous_reward)).unsqueeze(0),
         torch.from_numpy(is_first).unsqueeze(0),
         core,
     )

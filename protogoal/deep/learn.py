@@ -10,6 +10,7 @@ one product [T·N, d] × [d, G]. Without goals this is R2D2. `run.local` calls `
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from protogoal.deep.device import device_of, fetch, place
 from protogoal.deep.network import QNetwork, weights_from_arrays, weights_to_arrays
 from protogoal.deep.relabel import BatchGoals, KnownGoals, relabel
 from protogoal.deep.returns import h, h_inverse, multi_step_targets
+from protogoal.deep.scale import largest, legible
 from protogoal.deep.segments import Segments
 from protogoal.deep.settings import LearnerSettings
 from protogoal.goals.stored import stored_array
@@ -59,6 +61,7 @@ class Learner:
         self.rng = np.random.default_rng(seed)
         self._generation = np.zeros(0, np.int32)  # of the slots, as last learned
         self.updates = 0
+        self.scale = 1.0  # of the task's returns, see `deep.scale`
 
     def update(self, batch: Segments, known: KnownGoals) -> dict[str, float]:
         """One step on a batch, for the goals that `relabel` chooses among the known; returns figures for the log."""
@@ -70,8 +73,9 @@ class Learner:
         return figures
 
     def paid(self, batch: Segments) -> Segments:
-        """A batch with the rewards that are learned."""
-        return batch
+        """A batch with the rewards that are learned: the task's, divided by the size of its returns."""
+        self.scale = max(self.scale, largest(batch.reward, batch.scale))
+        return batch if self.scale == 1.0 else replace(batch, reward=batch.reward / np.float32(self.scale))
 
     def extra_loss(self, batch: Segments) -> dict[str, Tensor]:
         """What else is learned from a batch (after the burn-in) in the same step, by name."""
@@ -183,6 +187,7 @@ class Learner:
             "rng": self.rng.bit_generator.state,
             "generation": self._generation.copy(),
             "updates": self.updates,
+            "scale": self.scale,
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -194,6 +199,7 @@ class Learner:
         self.rng.bit_generator.state = state["rng"]
         self._generation = np.array(state["generation"], np.int32)
         self.updates = int(state["updates"])
+        self.scale = max(1.0, float(stored_array(state["scale"], "scale", (), "f")))
 
 
 def finite(loss: Tensor, updates: int) -> float:
@@ -238,7 +244,7 @@ def all_values(network: QNetwork, z: Tensor, goals: BatchGoals) -> Tensor:
 def unroll_inputs(batch: Segments, device: torch.device = CPU) -> tuple[dict[str, Tensor], Tensor, Tensor, Tensor, Tensor]:
     """A batch as `QNetwork.unroll` takes it."""
     previous_action = np.concatenate([batch.previous_action[None], batch.action])  # [T+1, N]
-    previous_reward = np.concatenate([batch.previous_reward[None], batch.reward])
+    previous_reward = legible(np.concatenate([batch.previous_reward[None], batch.reward]))
     observation = {name: place(array, device) for name, array in batch.observation.items()}
     rest = (previous_action, previous_reward, batch.is_first, batch.core)
     action, reward, is_first, core = (place(array, device) for array in rest)

@@ -9,7 +9,6 @@ way however many workers there are. `protogoal.deep.act` steps it; MiniHack is t
 from __future__ import annotations
 
 import importlib
-import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -31,8 +30,6 @@ MOST_CHARACTERS = 1024
 
 LONGEST_VECTOR = 16_384
 
-LARGE_REWARD = 1_000.0
-
 GROWTH = 8  # lists of ids become wider by an eighth at least
 
 
@@ -51,7 +48,6 @@ class GymBatchEnv:
         self.num_bits = space.size
         self.max_active = space.usual_active
         self._on_event = on_event or (lambda text: None)
-        self._told_of_rewards = False
         self.pool = WorkerPool(factory, num_envs, num_workers, timeout=timeout, on_event=on_event)
         try:
             self.num_envs = self.pool.num_envs
@@ -76,8 +72,7 @@ class GymBatchEnv:
         """One transition of every environment; see `BatchEnv.step`."""
         pool = self.pool
         pool.step(actions)
-        if not np.abs(pool.reward).max() <= LARGE_REWARD:
-            self._look_at_rewards()
+        self._check_rewards()
         final_observation = self._observe(pool.final)
         final_active = self._active(self.num_envs, self._given(pool.previous), np.asarray(actions), self._given(pool.final))
         final_active[pool.crashed] = PAD  # nothing happened there
@@ -118,19 +113,12 @@ class GymBatchEnv:
         state: Any = arrays | texts if isinstance(whole, spaces.Dict) else arrays[WHOLE]
         return self._observe(arrays), self._active(len(next(iter(arrays.values()))), state, None, state), is_single
 
-    def _look_at_rewards(self) -> None:
-        """Refuses those that are no numbers; tells once of those that are so large that nothing else counts."""
-        reward, who = self.pool.reward, self.pool.who
-        if not np.isfinite(reward).all():
-            env = int(np.flatnonzero(~np.isfinite(reward))[0])
-            raise EnvironmentFailure(f"{who(env)} gave the reward {reward[env]}; rewards must be finite numbers")
-        if not self._told_of_rewards:
-            self._told_of_rewards = True
-            env = int(np.abs(reward).argmax())
-            words = (f"{who(env)} gave the reward {reward[env]:g}; goals are weighed by mean reward and a novelty of at most 1, "
-                     "so those with such rewards crowd out all others: scale rewards to about 1")
-            self._on_event(words)
-            warnings.warn(words, stacklevel=3)
+    def _check_rewards(self) -> None:
+        """Refuses those that are no numbers."""
+        wrong = np.flatnonzero(~np.isfinite(self.pool.reward))
+        if len(wrong):
+            who, reward = self.pool.who(int(wrong[0])), self.pool.reward[wrong[0]]
+            raise EnvironmentFailure(f"{who} gave the reward {reward}; rewards must be finite numbers")
 
     def get_state(self) -> dict[str, Any] | None:
         """The episodes under way and what the space has learned; None when an episode is too long to be repeated."""

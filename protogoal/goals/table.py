@@ -51,6 +51,7 @@ class GoalTable:
         self._observed = np.zeros(capacity, np.bool_)
         self._count = np.zeros(capacity, np.int64)
         self._reward_sum = np.zeros(capacity)
+        self.reward_scale = 1.0  # what rewards are divided by where they are weighed against novelty
         self._pursuits = np.zeros(capacity, np.int64)
         self._wins = np.zeros(capacity, np.int64)
         self._pursuit_steps = np.zeros(capacity, np.int64)
@@ -273,6 +274,11 @@ class GoalTable:
         _observe(active, turned_on, rewards, self.transitions, self._observed, self._count, self._reward_sum,
                  self._start, self._items, self._members, self._mark, self._done)
         self.transitions += len(active)
+        self.scale_rewards(float(np.abs(rewards).max(initial=1.0)))
+
+    def scale_rewards(self, scale: float) -> None:
+        """The task's returns are up to so large: its rewards are weighed by their share of it. 1 where returns stay within ±1."""
+        self.reward_scale = max(self.reward_scale, scale)
 
     def see(self, active: NDArray[np.integer[Any]]) -> None:
         """Bits that are on without a transition, as at the start of an episode; ids padded with −1."""
@@ -312,7 +318,8 @@ class GoalTable:
     def state_dict(self) -> dict[str, Any]:
         """All of it as plain arrays."""
         state: dict[str, Any] = {name: getattr(self, f"_{name}")[: self.size].copy() for name in self._ARRAYS}
-        return state | {"transitions": self.transitions, "all_lengths": self._all_lengths.copy(), "all_wins": self._all_wins,
+        return state | {"transitions": self.transitions, "reward_scale": self.reward_scale,
+                        "all_lengths": self._all_lengths.copy(), "all_wins": self._all_wins,
                         "task_outcomes": self._task_outcomes.copy(), "task_pursuits": self._task_pursuits,
                         "steps_tally": self._steps_tally.copy()}
 
@@ -339,6 +346,7 @@ class GoalTable:
             getattr(self, f"_{name}")[:] = stored_like(state[name], f"table {name}", getattr(self, f"_{name}"))
         self._all_wins = stored_number(state["all_wins"], "table all_wins")
         self._task_pursuits = stored_number(state["task_pursuits"], "table task_pursuits")
+        self.reward_scale = max(1.0, float(stored_array(state["reward_scale"], "table reward_scale", (), "f")))
         self._id_of = {self.members(goal): goal for goal in range(self.num_bits, size)}
         self._index()
 

@@ -59,6 +59,30 @@ class Strict(Corridor):
         return observation, 1.0, terminated, truncated, info | {"is_success": False}
 
 
+class Rich(Corridor):
+    """The same, which pays 10,000 at the end and costs 1 a step."""
+
+    def step(self, action):
+        observation, reward, terminated, truncated, info = super().step(action)
+        return observation, 1e4 * reward - 1.0, terminated, truncated, info
+
+
+class Long(Corridor):
+    """The same with episodes of 10,000 steps, which pays 1 in the right half."""
+
+    def step(self, action):
+        observation, _, _, _, info = super().step(action)
+        return observation, float(self.place > CELLS // 2), False, self.time >= 10_000, info
+
+
+def rich():
+    return Rich()
+
+
+def long():
+    return Long()
+
+
 def costly():
     return Costly()
 

@@ -163,7 +163,7 @@ class SplitLearner:
 
     def update(self, batch: Segments, known: KnownGoals | None = None) -> dict[str, float]:
         """One step of both values and of the curiosity networks on a batch; returns figures for the log."""
-        streams = Streams.of(batch.last(batch.steps - self.burn_in), self.exploration)
+        streams = Streams.of(self.extrinsic.paid(batch).last(batch.steps - self.burn_in), self.exploration)
         seen = batch.observation[INTRINSIC] * ~batch.is_first[..., None]  # of the episode before, nothing is seen
         read = replace(batch, observation=batch.observation | {INTRINSIC: seen})
         core_e, core_i = np.array_split(batch.core, 2, 1)

@@ -1,0 +1,85 @@
+"""Rewards of any size are learned as those of 0 and 1 are; where returns stay within ±1, nothing changes."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+
+import protogoal
+from protogoal.deep.scale import ReturnScale, largest, legible
+from protogoal.goals.desirability import CRITERIA
+from protogoal.goals.table import GoalTable
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "envs"))
+import own_corridor
+
+TINY = {"actor__num_envs": 4, "learner__min_replay": 200, "learner__batch_size": 8, "network__hidden": 16, "network__rank": 8,
+        "network__goal_hidden": 8, "evaluation__final_episodes": 4, "evaluation__every": 5000, "refresh_every": 400,
+        "replay__capacity": 5000, "record": ()}
+
+
+def test_the_scale_is_the_largest_discounted_return():
+    scale, never = ReturnScale(2), np.zeros(2, bool)
+    for _ in range(3):
+        scale.add(np.array([0.5, 0.0]), never)
+    assert scale.largest == pytest.approx(0.5 * (1 + 0.99 + 0.99**2))
+    scale.add(np.array([0.0, -9.0]), np.array([True, True]))
+    assert scale.largest == 9.0
+    assert not scale.running.any()  # of the next episodes
+
+
+def test_returns_within_one_have_the_scale_one():
+    scale = ReturnScale(3)
+    for reward in ([0, 0, 0], [1, -1, 0.25]):
+        scale.add(np.array(reward, np.float32), np.zeros(3, bool))
+    assert scale.largest == 1.0
+    assert largest(np.ones((4, 3), np.float32), np.ones(3, np.float32)) == 1.0
+    assert largest(np.full((4, 3), -7.0), np.ones(3)) == 7.0
+    assert largest(np.ones((4, 3)), np.array([1.0, 80.0, 1.0])) == 80.0
+
+
+def test_a_network_reads_small_rewards_as_they_are_and_large_ones_by_their_logarithm():
+    small = np.array([0.0, 1.0, -0.3], np.float32)
+    assert legible(small) is small
+    read = legible(np.array([1e4, -1e4, 0.5], np.float32))
+    np.testing.assert_allclose(read, [1 + np.log(1e4), -1 - np.log(1e4), 0.5], rtol=1e-6)
+    assert read.dtype == np.float32
+
+
+def test_goals_are_weighed_by_their_share_of_the_largest_reward():
+    weights = []
+    for size in (1.0, 1e9):
+        table = GoalTable(3)
+        table.observe(np.array([[0], [1], [2]], np.int32), np.ones((3, 1), bool), size * np.array([1.0, 0.5, 0.0]))
+        weights.append(CRITERIA["paper"](table))
+    np.testing.assert_allclose(weights[0], weights[1])
+    table.scale_rewards(4e9)
+    assert CRITERIA["paper"](table)[0] == pytest.approx(1.25)
+    again = GoalTable(3)
+    again.load_state_dict(table.state_dict())
+    assert again.reward_scale == 4e9
+
+
+def trained(make, steps=2400, **more):
+    return protogoal.train(make, own_corridor.cells, steps=steps, **TINY | more)
+
+
+@pytest.mark.parametrize(("make", "steps"), [(own_corridor.make, 2400), (own_corridor.rich, 2400), (own_corridor.costly, 6000)])
+def test_a_corridor_is_learned_whatever_its_rewards_are(make, steps):
+    agent = trained(make, steps)
+    agent.reset()
+    assert agent.predict(np.array([[0], [1], [2], [3], [4]])).tolist() == [1] * 5
+
+
+def test_episodes_of_ten_thousand_steps_are_learned():
+    agent = trained(own_corridor.long, evaluation__final_episodes=1, evaluation__max_steps=200)
+    agent.reset()
+    assert agent.predict(np.array([[0], [1], [2], [3]])).tolist() == [1] * 4
+    learner = agent._session.agent.learner
+    assert 20 < learner.scale <= 100
+    batch = agent._session.agent.replay.sample(8, np.random.default_rng(0))
+    assert np.abs(learner.paid(replace(batch, reward=np.ones_like(batch.reward))).reward).max() < 0.05
