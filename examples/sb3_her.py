@@ -5,9 +5,11 @@ has 34 proto-goals; the evaluator drops those that nothing can be done about (th
 """
 
 import argparse
+import sys
 
 import gymnasium
 import numpy as np
+import torch
 from gymnasium import spaces
 from gymnasium.wrappers import TransformObservation
 from stable_baselines3 import DQN
@@ -61,10 +63,12 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--test-episodes", type=int, default=4)
     parser.add_argument("--no-hindsight", action="store_true")
+    parser.add_argument("--progress", action=argparse.BooleanOptionalAction, default=sys.stderr.isatty())
     options = parser.parse_args()
+    torch.set_num_threads(1)  # for networks of this size more are slower
     env = make_env(options.seed)
     model = make_model(env, options.seed, None if options.no_hindsight else GoalReplayBuffer)
-    model.learn(options.steps)
+    model.learn(options.steps, progress_bar=options.progress)
     for goal in env.evaluator.goal_set.ids[:3]:
         print(env.evaluator.explain(int(goal)))
     test_env = make_env(1, settings=GoalEnvSettings(trials=0.0))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from protogoal import registry
 from protogoal.domains.installed import EXTRAS, is_installed, missing
+from protogoal.envs.pictures import RENDER_MODE, as_picture
 from protogoal.envs.success import ABOVE_0, SuccessRule, least_return
 from protogoal.envs.vector import BatchEnv
 from protogoal.envs.views import innermost
@@ -107,10 +108,10 @@ def success_rule(settings: DomainSettings, success_return: float | None = None) 
 def picture(settings: DomainSettings, env: BatchEnv, at_start: bool = False) -> NDArray[np.uint8]:
     """The state that the first environment's last transition led to (`at_start`: that it begins in), [height, width, 3]."""
     inner = innermost(env)
-    drawn = registry.domain(settings.kind).picture(inner, at_start)
+    drawn = as_picture(registry.domain(settings.kind).picture(inner, at_start))
     if drawn is None:
-        raise ValueError(f"{type(inner).__name__} draws no pictures")
-    return np.asarray(drawn, np.uint8)
+        raise ValueError(f"the environment draws no pictures: it must be able to render in the mode {RENDER_MODE}")
+    return drawn
 
 
 def check_installed(what: str, modules: tuple[str, ...]) -> None:

@@ -21,6 +21,7 @@ import gymnasium
 
 from protogoal.envs.failure import close, failure
 from protogoal.envs.gym_batch import GymBatchEnv, load
+from protogoal.envs.pictures import ready_to_draw
 from protogoal.goals.spaces import ProtoGoalSpace
 
 GROUP = "protogoal.domains"
@@ -55,6 +56,8 @@ class EnvReference:
         made = self._make()
         if not isinstance(made, gymnasium.Env):
             raise ValueError(f"{self.name} gave a {type(made).__name__}; it must give a gymnasium.Env")
+        if self.render_mode is not None:
+            ready_to_draw(made)
         return made
 
     def _make(self) -> Any:

@@ -43,6 +43,8 @@ ON = 2.0**-10
 MOST_REWARD = 256.0
 """Rewards of the task must stay below this in size, so that ON · reward is told apart from the 1 of a goal."""
 OBSERVED = 256  # transitions counted at once
+FLAT = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
+"""Parts of a dictionary observation that an agent sees, flattened into one vector; others (text) reach the proto-goals alone."""
 
 GoalValues = Callable[[dict[str, NDArray[Any]]], NDArray[Any]]
 """V(observations) → [n]: a batch in the wrapper's own format, each row with its desired goal, to the values of the rows."""
@@ -69,7 +71,8 @@ class GoalEnvSettings(Settings):
 class ProtoGoalEnv(gymnasium.Env[dict[str, Any], Any]):
     """`env` with goals of its own; see the module for the format of achieved and desired goals.
 
-    `space` turns transitions of `env` into bits. `evaluator` may be shared by several wrappers of one process (a
+    `space` turns transitions of `env` into bits. A dictionary observation reaches it whole; the agent sees it as one vector, as
+    libraries take no dictionary within a dictionary. `evaluator` may be shared by several wrappers of one process (a
     `DummyVecEnv`); by default each makes its own from `pge`. `values`, settable later, is V(s, g) for the choice of goals by
     local reachability; without it the first of the candidates is taken, which is novelty alone.
 
@@ -101,12 +104,14 @@ class ProtoGoalEnv(gymnasium.Env[dict[str, Any], Any]):
         self._first_action = int(env.action_space.start)
         self.metadata, self.render_mode, self.spec = env.metadata, env.render_mode, None
         vector = spaces.Box(-0.25, 1.25, (space.size + 2,), np.float32)
-        self.observation_space = spaces.Dict(
-            {"observation": env.observation_space, "achieved_goal": vector, "desired_goal": vector})
+        self._shown = _shown(env.observation_space)
+        seen = env.observation_space if self._shown is None else spaces.flatten_space(self._shown)
+        self.observation_space = spaces.Dict({"observation": seen, "achieved_goal": vector, "desired_goal": vector})
         self.goal = TASK
         self.np_random = np.random.default_rng(np.random.SeedSequence(seed).spawn(1)[0])
         self._by_values = self.evaluator.settings.pruning == "values"
-        self._replay = _Replay(env.observation_space, space.size, self.settings.replay_size if self._by_values else 1)
+        kept = self.settings.replay_size if self._by_values else 1
+        self._replay = _Replay(self._shown or env.observation_space, space.size, kept)
         self._seen: list[tuple[Any, ...]] = []  # bits before, action, bits, reward, is a trial, is the first of an episode
         self._steps = self._episode_steps = 0
         self._is_paid = False
@@ -288,8 +293,26 @@ class ProtoGoalEnv(gymnasium.Env[dict[str, Any], Any]):
         return vector
 
     def _state(self, goal: int | None = None) -> dict[str, Any]:
-        return {"observation": self._observation, "achieved_goal": self._achieved.copy(),
+        seen = self._observation if self._shown is None else _flat(self._shown, self._observation)
+        return {"observation": seen, "achieved_goal": self._achieved.copy(),
                 "desired_goal": self.desired(self.goal if goal is None else goal)}
+
+
+def _shown(space: spaces.Space[Any]) -> spaces.Dict | None:
+    """What an agent sees of a dictionary observation: its parts but for text, as one vector; None where it is no dictionary."""
+    if not isinstance(space, spaces.Dict):
+        return None
+    parts = {name: part for name, part in space.spaces.items() if type(part) in FLAT}
+    if not parts:
+        raise ValueError(f"the observation has no part that can be seen: {', '.join(space.spaces)}; allowed are "
+                         f"{', '.join(kind.__name__ for kind in FLAT)}")
+    return spaces.Dict(parts)
+
+
+def _flat(space: spaces.Space[Any], observation: Any) -> NDArray[Any]:
+    """An observation as a vector; of a dictionary the parts that the space has."""
+    seen = {name: observation[name] for name in space.spaces} if isinstance(space, spaces.Dict) else observation
+    return np.asarray(spaces.flatten(space, seen))
 
 
 def make_goal_env(env: gymnasium.Env[Any, Any], space: ProtoGoalSpace, pge: PGESettings | None = None,
@@ -335,8 +358,7 @@ class _Replay:
 
     def add(self, s: Any, a: int, s_next: Any, terminated: bool, bits: NDArray[np.bool_]) -> None:
         i = self._next
-        self._observation[i] = spaces.flatten(self._space, s)
-        self._next_observation[i] = spaces.flatten(self._space, s_next)
+        self._observation[i], self._next_observation[i] = _flat(self._space, s), _flat(self._space, s_next)
         self._action[i], self._terminated[i], self._bits[i] = a, terminated, bits
         self._next = (i + 1) % self._capacity
         self.size = min(self.size + 1, self._capacity)

@@ -37,8 +37,8 @@ def watch(path: Path, goal: int | str | None, out: Path, seed: int, granted: tru
         pursued = goal_id(session.goal_columns(), goal) if isinstance(goal, str) else goal
         try:
             frames, captions = zip(*session.play(pursued, seed), strict=True)
-        except gymnasium.error.DependencyNotInstalled:
-            raise ValueError("Taxi is drawn by pygame: pip install 'protogoal[render]'") from None
+        except gymnasium.error.DependencyNotInstalled as error:
+            raise ValueError(f"a package that draws is missing, mostly pygame: pip install 'protogoal[render]' ({error})") from None
     data = encode_gif(frames, captions)
     try:
         write_whole(out, data)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 
 import protogoal.envs  # noqa: F401  (registers SparseTaxi)
 from protogoal.config import TabularConfig
+from protogoal.envs.pictures import without_window
 from protogoal.envs.taxi import TaxiSpace
 from protogoal.goals.table import TASK
 from protogoal.record.events import Evaluated, Event, Measured, Progressed, Pursued, Refreshed
@@ -96,8 +96,7 @@ class TabularSession:
 
     def play(self, goal: int | None, seed: int) -> Iterator[tuple[np.ndarray, str]]:
         """Frames of one episode for the task, or until the goal is attained, with what happens in words."""
-        os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # Gymnasium draws with pygame; no window, no sound is wanted
-        os.environ.setdefault("SDL_AUDIODRIVER", "dummy")
+        without_window()
         env = make_env(self.config, "rgb_array")
         agent = copy.copy(self.agent)  # the same tables; a stream of its own, so that playing leaves the tests as they were
         agent.seed_tests(seed)

@@ -268,6 +268,16 @@ def test_dictionary_and_text_observations_reach_the_space():
     list(walk(env, 150))
     assert "cell" in space.spaces[0].vocabulary
     assert env.evaluator.goal_set.version == 1
+    observation, _ = env.reset(seed=0)
+    assert observation["observation"].tolist() == [1, 0, 0, 0, 0, 0]  # what the agent sees: one vector, without the text
+    assert env.observation_space.contains(observation)
+
+
+def test_a_dictionary_with_text_alone_cannot_be_seen():
+    silent = Corridor()
+    silent.observation_space = spaces.Dict({"says": spaces.Text(20)})
+    with pytest.raises(ValueError, match="no part that can be seen: says; allowed are Box"):
+        make_goal_env(silent, corridor_space())
 
 
 @pytest.mark.parametrize(("fields", "words"), [

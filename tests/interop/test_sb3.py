@@ -1,16 +1,23 @@
 import importlib.util
+import sys
 from pathlib import Path
 
+import gymnasium
 import numpy as np
 import pytest
+from gymnasium import spaces
 
 pytest.importorskip("stable_baselines3")
 import torch
-from stable_baselines3 import HerReplayBuffer
+from stable_baselines3 import DQN, HerReplayBuffer
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-from protogoal.interop.goal_env import GoalEnvSettings
+from protogoal import Factor, OneHotFactors
+from protogoal.interop.goal_env import GoalEnvSettings, make_goal_env
 from protogoal.interop.sb3 import GoalReplayBuffer, goal_values
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "envs"))
+import own_corridor
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -101,3 +108,16 @@ def test_hindsight_on_proto_goals_learns_what_plain_dqn_does_not(example, seed):
         reached[replay] = example.success(model, test_env, range(25), episodes=2)
     assert reached[GoalReplayBuffer] > 0.55  # 0.60–0.80 over three seeds
     assert reached[None] < 0.4
+
+
+def test_a_dictionary_observation_is_flattened_for_the_library():
+    class Two(gymnasium.ObservationWrapper):
+        observation_space = spaces.Dict({"place": spaces.MultiDiscrete([6]), "time": spaces.Box(0, 1, (1,), np.float32)})
+
+        def observation(self, place):
+            return {"place": place, "time": np.zeros(1, np.float32)}
+
+    env = make_goal_env(Two(own_corridor.make()), OneHotFactors([Factor("cell", tuple("abcdef"))], key="place"))
+    model = DQN("MultiInputPolicy", env, learning_starts=50, replay_buffer_class=GoalReplayBuffer, buffer_size=500)
+    model.learn(100)
+    assert model.observation_space["observation"].shape == (7,)

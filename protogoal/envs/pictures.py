@@ -1,0 +1,51 @@
+"""Pictures of any environment that can draw: made ready to draw without a window, and its frames as pictures of one form.
+
+`envs.own` calls `ready_to_draw` where pictures are wanted, `domains.domain.picture` asks for `as_picture`.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+RENDER_MODE = "rgb_array"
+SMALLEST = 160
+"""Pixels that the longer side of a picture has at least; smaller ones are enlarged by a whole number."""
+
+
+def without_window() -> None:
+    """pygame, which draws many environments, opens no window and no sound from here on."""
+    os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
+    os.environ.setdefault("SDL_AUDIODRIVER", "dummy")
+
+
+def ready_to_draw(env: gymnasium.Env[Any, Any]) -> None:
+    """Sets the render mode of an environment that knows it and was made without: its function takes no such argument."""
+    without_window()
+    if env.render_mode is None and RENDER_MODE in (env.metadata or {}).get("render_modes", ()):
+        env.unwrapped.render_mode = RENDER_MODE
+
+
+def as_picture(frame: Any) -> NDArray[np.uint8] | None:
+    """What an environment drew as [height, width, 3]; None where that is no picture.
+
+    The last of several frames; real numbers up to 1 are shares of 255; grey gets three channels, and transparency is left out.
+    """
+    if isinstance(frame, list | tuple):
+        frame = frame[-1] if frame else None
+    array = np.asarray(frame)
+    if array.dtype.kind not in "fiub" or array.ndim not in (2, 3) or not array.size:
+        return None
+    if array.dtype.kind in "fb" and array.max() <= 1:
+        array = 255.0 * array
+    array = np.clip(array, 0, 255).astype(np.uint8)
+    array = array[..., None] if array.ndim == 2 else array
+    if array.shape[2] not in (1, 3, 4):
+        return None
+    array = array.repeat(3, 2) if array.shape[2] == 1 else array[..., :3]
+    times = max(1, SMALLEST // max(array.shape[:2]))
+    return np.ascontiguousarray(array.repeat(times, 0).repeat(times, 1))

@@ -1,0 +1,75 @@
+"""Pictures of environments: made ready to draw, brought into one form, and written as a GIF by `protogoal watch`."""
+
+import sys
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+import pytest
+
+from protogoal.cli import main
+from protogoal.domains.domain import make_batch_env, picture
+from protogoal.domains.own import OwnSettings
+from protogoal.envs.own import EnvReference
+from protogoal.envs.pictures import as_picture
+
+sys.path.insert(0, str(Path(__file__).parent))
+import own_corridor
+
+
+@pytest.mark.parametrize(("frame", "shape", "brightest"), [
+    (np.full((200, 300, 3), 9, np.uint8), (200, 300, 3), 9),
+    (np.full((2, 6, 3), 255, np.uint8), (52, 156, 3), 255),  # enlarged
+    (np.ones((200, 200)), (200, 200, 3), 255),
+    (np.full((200, 200, 4), 300), (200, 200, 3), 255),
+    ([np.zeros((200, 200, 3)), np.ones((200, 200, 1), bool)], (200, 200, 3), 255),
+])
+def test_frames_of_any_form_become_pictures(frame, shape, brightest):
+    picture = as_picture(frame)
+    assert picture.shape == shape
+    assert picture.dtype == np.uint8
+    assert picture.max() == brightest
+
+
+@pytest.mark.parametrize("frame", [None, [], "a text", np.zeros((3, 3, 3, 3)), np.zeros((2, 2, 7)), np.zeros((0, 5, 3))])
+def test_what_is_no_picture_is_none(frame):
+    assert as_picture(frame) is None
+
+
+def no_argument():
+    pytest.importorskip("pygame")
+    return gymnasium.make("FrozenLake-v1")
+
+
+def test_an_environment_whose_function_knows_no_render_mode_is_drawn_all_the_same(monkeypatch):
+    monkeypatch.setitem(sys.modules, "test_pictures", sys.modules[__name__])
+    env = EnvReference("test_pictures:no_argument", "rgb_array")()
+    env.reset(seed=0)
+    assert as_picture(env.render()).shape == (256, 256, 3)
+    assert EnvReference("test_pictures:no_argument")().render_mode is None
+
+
+def blank():
+    env = own_corridor.make()
+    env.render = lambda: None
+    return env
+
+
+def test_an_environment_that_draws_nothing_is_one_line(monkeypatch):
+    monkeypatch.setitem(sys.modules, "test_pictures", sys.modules[__name__])
+    settings = OwnSettings("test_pictures:blank", "own_corridor:cells")
+    env, _ = make_batch_env(settings, 1, render_mode="rgb_array")
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match="the environment draws no pictures: it must be able to render in the mode rgb_array"):
+        picture(settings, env)
+
+
+def test_own_environments_are_watched(tmp_path, capsys, monkeypatch):
+    pytest.importorskip("torch")
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    run, gif = str(tmp_path / "run"), tmp_path / "corridor.gif"
+    assert main(["train", "--env", "own_corridor:drawn", "--space", "own_corridor:cells", "--run", run, "--steps", "400",
+                 "--actor.num_envs", "4", "--learner.min_replay", "200", "--network.hidden", "16",
+                 "--evaluation.final_episodes", "2"]) == 0
+    assert main(["watch", run, "--out", str(gif), "--trust"]) == 0
+    assert gif.read_bytes()[:6] == b"GIF89a"
