@@ -258,7 +258,6 @@ class Actor:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take back what `state_dict` gave; where the environments cannot go on from there, all episodes start afresh."""
         self.rng.bit_generator.state = state["rng"]
-        self.returns.largest = max(1.0, float(stored_array(state["return_scale"], "return_scale", (), "f")))
         self.was_restored = state["env"] is not None
         if self.was_restored:
             self.builder.load_state_dict(state["builder"])
@@ -269,6 +268,7 @@ class Actor:
             return
         own = {name: getattr(self, name) for name in self._ARRAYS}
         check_actor(state, own | {"core": self.core.numpy()}, self.env.num_bits, self.env.num_actions)
+        self.returns.largest = max(1.0, float(stored_array(state["return_scale"], "return_scale", (), "f")))
         self.returns.running = stored_like(state["running_return"], "running_return", self.returns.running)
         self.core = torch.from_numpy(np.array(state["core"], self.core.numpy().dtype))
         for name, mine in own.items():

@@ -180,7 +180,8 @@ def segments(observation, action, spec="vector"):
     no = np.zeros((steps, n), bool)
     return Segments({spec: observation}, np.zeros((steps + 1, n), bool), action.astype(np.int16), np.zeros((steps, n), np.float32),
                     no, no, np.zeros((steps, n, 1), np.int16), no[..., None], np.zeros((steps, n), np.int32),
-                    np.zeros(n, np.int16), np.zeros(n, np.float32), np.zeros((n, 0, 0), np.float16), np.ones(n, np.float32))
+                    np.zeros(n, np.int16), np.zeros(n, np.float32), np.ones(n, np.float32), np.zeros((n, 0, 0), np.float16),
+                    np.ones(n, np.float32))
 
 
 def test_the_embedding_does_not_learn_across_the_end_of_an_episode():

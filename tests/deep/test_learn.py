@@ -109,7 +109,7 @@ def test_transitions_cut_by_the_time_limit_are_not_learned():
     network, _target = networks()
     batch = batch_for(network)
     assert batch.truncated.any()
-    changed = replace(batch, reward=np.where(batch.truncated, 1000.0, batch.reward).astype(np.float32))
+    changed = replace(batch, reward=np.where(batch.truncated, -1.0, batch.reward).astype(np.float32))
     losses = [Learner(*networks(), SETTINGS, 0).update(b, KNOWN)["loss"] for b in (batch, changed)]
     assert losses[0] == losses[1]
 
