@@ -47,7 +47,6 @@ class GymBatchEnv:
         self.space = space
         self.num_bits = space.size
         self.max_active = space.usual_active
-        self._on_event = on_event or (lambda text: None)
         self.pool = WorkerPool(factory, num_envs, num_workers, timeout=timeout, on_event=on_event)
         try:
             self.num_envs = self.pool.num_envs
