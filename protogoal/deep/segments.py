@@ -189,9 +189,9 @@ class SegmentBuilder:
     ) -> None:
         seen = {f"{PREFIX}{name}": part for name, part in observation.items()}
         self._write(t, seen | {"is_first": is_first, "previous_action": action, "previous_reward": reward, "core": core,
-                               "scale": scale})
+                               "scale": np.full(len(is_first), scale, np.float32)})
 
-    def _write(self, t: int, values: Mapping[str, Array | float]) -> None:
+    def _write(self, t: int, values: Mapping[str, Array]) -> None:
         for name, value in values.items():
             if name in self._lists:
                 self._arrays[name] = widened(self._arrays[name], value.shape[-1])
