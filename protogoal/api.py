@@ -1,7 +1,7 @@
 """protogoal from Python: train an agent, load one, ask it what to do, which goals it has, how good it is.
 
-    agent = protogoal.train(make_env, proto_goals, steps=60_000)
-    action = agent.predict(observation, goal="before locked door")
+    agent = protogoal.train("MiniGrid-DoorKey-5x5-v0", steps=60_000)
+    action = agent.predict(observation, goal="yellow key carried")
 
 The command line calls the same functions. `agents` and `run` do the work.
 """
@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protogoal.config import config_class
-from protogoal.domains.default import DEFAULT
-from protogoal.domains.own import OwnSettings
+from protogoal.domains.own import own_environment
 from protogoal.envs.own import reference
 from protogoal.presets import PRESETS, announced_presets
 from protogoal.record.events import Recorder
@@ -44,6 +43,7 @@ def train(
     proto_goals: str | Callable[..., Any] | None = None,
     steps: int | None = None,
     *,
+    info: str = "",
     agent: str = "protogoal",
     run: str | Path | None = None,
     seed: int = 0,
@@ -53,19 +53,21 @@ def train(
 ) -> Agent:
     """Trains an agent to the end (or to Ctrl-C), and returns it.
 
-    env          a function that makes an environment, "module:function", the id of a registered Gymnasium environment; or the
+    env          the id of a Gymnasium environment, "package:ID", a function that makes one, "module:function"; or the
                  name of a task that comes with protogoal ("baba-umaze-small"), which has proto-goals of its own
-    proto_goals  a function from an environment to its proto-goal space, or "module:function"
+    proto_goals  a function from an environment to its proto-goal space, or "module:function"; without one they follow from what
+                 the environment observes, and "+module:function" adds to those
+    info         entries of the environment's info, separated by commas, whose numbers are proto-goals too
     run          a directory for checkpoints, metrics and goals, which `load`, `read_run` and the command line read; without
                  one nothing is kept but the agent
     record       recorders beside it: "progress", "csv", "tensorboard", "wandb", or any `Recorder`
     fields       any field of the configuration, with __ for a dot: actor__num_envs=16
     """
-    is_task = isinstance(env, str) and ":" not in env and proto_goals is None
-    config = _task(str(env)) if is_task else _own(env, proto_goals, must_last=run is not None or engine != "local")
+    task = _task(env) if isinstance(env, str) and proto_goals is None else None
+    config = task or _own(env, proto_goals, info, must_last=run is not None or engine != "local")
     given = {"seed": seed} | ({} if steps is None else {"steps": steps})
     config = with_fields(config.with_agent(agent), given | {name.replace("__", "."): value for name, value in fields.items()})
-    name = f"{env}-{agent}" if is_task else "own"
+    name = f"{env}-{agent}" if task else "own"
     if run is not None:
         train_run(Path(run), name, config, engine, record=record)
         return load(run, Trust(repeated=config.env.code()))
@@ -75,20 +77,15 @@ def train(
 
 
 def _task(name: str) -> Any:
-    """The configuration of a task, by its name or by that of one of its presets."""
+    """The configuration of a task, by its name or by that of one of its presets; None where there is none of that name."""
     known = PRESETS | announced_presets()
-    found = [config for preset, config in known.items() if preset in (name, f"{name}-{config.agent}")]
-    if not found:
-        tasks = sorted({preset.removesuffix(f"-{config.agent}") for preset, config in known.items()})
-        raise ValueError(f"unknown task {name!r}; allowed are {', '.join(tasks)}, or a function and its proto-goals")
-    return found[0]
+    return next((config for preset, config in known.items() if preset in (name, f"{name}-{config.agent}")), None)
 
 
-def _own(env: str | Callable[..., Any], proto_goals: str | Callable[..., Any] | None, must_last: bool) -> Any:
-    if proto_goals is None:
-        raise ValueError("an environment of your own needs proto_goals, a function from the environment to its proto-goal space")
-    factory, space = (part if isinstance(part, str) else reference(part, must_last) for part in (env, proto_goals))
-    return with_fields(DEFAULT, {"env": OwnSettings(factory, space)})
+def _own(env: str | Callable[..., Any], proto_goals: str | Callable[..., Any] | None, info: str, must_last: bool) -> Any:
+    factory, space = ("" if part is None else part if isinstance(part, str) else reference(part, must_last)
+                      for part in (env, proto_goals))
+    return own_environment(factory, space, info)
 
 
 def load(path: str | Path, trust: bool | Trust = False) -> Agent:

@@ -13,6 +13,7 @@ import io
 import itertools
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from importlib import metadata
@@ -38,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         words = list(sys.argv[1:] if arguments is None else arguments)
         options = {word.partition("=")[0] for word in words}
-        if words[:1] == ["train"] and words[1:2] and words[1].startswith("-") and {"--env", "--space"} & options:
+        if words[:1] == ["train"] and words[1:2] and words[1].startswith("-") and {"--env", "--space", "--info"} & options:
             words.insert(1, OWN)  # else the value of the first field would be read as the preset
         parsed, rest = _parser().parse_known_args(words)
         if rest and parsed.command != "train":
@@ -94,14 +95,17 @@ def _parser() -> argparse.ArgumentParser:
 
     train = command("train", _train, "train an agent; fields of the preset are options, see protogoal train PRESET --help")
     train.add_argument("preset", nargs="?", help="domain-agent, for example taxi-protogoal; protogoal envs lists them")
-    train.add_argument("--env", metavar="MODULE:FACTORY", help="an environment of your own instead of a preset")
-    train.add_argument("--space", metavar="MODULE:FUNCTION", help="its proto-goals: a function of the environment")
+    _add_env_options(train, "instead of a preset: ")
     train.add_argument("--run", type=Path, help="directory of the run (default: runs/PRESET-SEED)")
     train.add_argument("--scale", choices=("cpu", "paper"), default="cpu", help="settings for two cores, or the paper's tables")
     train.add_argument("--engine", choices=("local", "ray"), default="local", help="one process, or Ray actors")
     _add_ray_options(train)
     _add_recorders(train)
     train.add_argument("-h", "--help", action="store_true", help="show the preset's fields and leave")
+
+    space = command("space", _space, "the proto-goals of an environment, before anybody trains: kinds, numbers, names")
+    _add_env_options(space)
+    space.add_argument("--json", action="store_true", help="print JSON")
 
     resume = command("resume", _resume, "go on with a run from its last checkpoint")
     resume.add_argument("run", type=Path, help="directory of the run")
@@ -160,6 +164,13 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_env_options(command: argparse.ArgumentParser, words: str = "") -> None:
+    command.add_argument("--env", metavar="ID", help=f"{words}the id of a Gymnasium environment, package:ID, or module:function")
+    command.add_argument("--space", metavar="MODULE:FUNCTION", help="its proto-goals: a function of the environment, instead "
+                         "of those that follow from what it observes; +module:function adds to them")
+    command.add_argument("--info", metavar="NAMES", help="entries of info whose numbers are proto-goals too: inventory,…")
+
+
 def _add_ray_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--address", help="ray engine: auto or HOST:PORT of a cluster (default: one is started here)")
     command.add_argument("--workers", type=_positive, help="ray engine: processes that act")
@@ -183,7 +194,7 @@ def _ray_options(parsed: argparse.Namespace) -> dict[str, Any]:
 
 def _add_trust_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--trust", action="store_true", help="import the code that the run names, connect to its address")
-    command.add_argument("--env", metavar="MODULE:FACTORY", help="instead of --trust: the run's environment, named again")
+    command.add_argument("--env", metavar="ID", help="instead of --trust: the run's environment, named again")
     command.add_argument("--space", metavar="MODULE:FUNCTION", help="instead of --trust: its proto-goals, named again")
 
 
@@ -228,15 +239,15 @@ def _train(parsed: argparse.Namespace, rest: list[str]) -> int:
     from protogoal.presets import at_paper_scale
     from protogoal.registry import AGENTS
 
-    if parsed.env is not None or parsed.space is not None:
+    if any(option is not None for option in (parsed.env, parsed.space, parsed.info)):
         if parsed.preset != OWN:
-            raise ValueError("give a preset, or --env and --space, not both")
-        preset, default = OWN, own_environment(parsed.env or "", parsed.space or "")
+            raise ValueError("give a preset, or --env, not both")
+        preset, default = OWN, own_environment(parsed.env or "", parsed.space or "", parsed.info or "")
     elif parsed.preset is None:
         if not parsed.help:
-            raise ValueError("which preset? protogoal envs lists them; or --env and --space for an environment of your own")
+            raise ValueError("which preset? protogoal envs lists them; or --env ID for any Gymnasium environment")
         print("usage: protogoal train PRESET [--run DIR] [--seed N] [--steps N] [--scale cpu|paper] [--section.field value …]\n"
-              "       protogoal train --env MODULE:FACTORY --space MODULE:FUNCTION [--agent " + '|'.join(AGENTS) + "] …\n"
+              "       protogoal train --env ID [--space MODULE:FUNCTION] [--info NAMES] [--agent " + '|'.join(AGENTS) + "] …\n"
               f"{ENGINE_WORDS}\n\npresets:")
         print("\n".join(f"  {name}" for name in sorted(_presets())))
         return 0
@@ -250,11 +261,26 @@ def _train(parsed: argparse.Namespace, rest: list[str]) -> int:
         return 0
     from protogoal.run.training import train
 
-    path, here = parsed.run or Path("runs") / f"{preset}-{config.seed}", os.getcwd()
+    name = _file_name(parsed.env) if preset == OWN else preset
+    path, here = parsed.run or Path("runs") / f"{name}-{config.seed}", os.getcwd()
     if train(path, preset, config, parsed.engine, _ray_options(parsed), _recorders(parsed)):
         os.chdir(here)  # an environment may have left it
         _write_report(path)
     return 0
+
+
+def _file_name(env: str) -> str:
+    """The name of an environment as that of a directory."""
+    return re.sub(r"[^\w.+-]+", "-", env).strip("-.") or OWN
+
+
+def _space(parsed: argparse.Namespace, _: list[str]) -> None:
+    from protogoal.envs.describe import describe, in_words
+
+    if not parsed.env:
+        raise ValueError("which environment? --env ID, package:ID or module:function")
+    told = describe(parsed.env, parsed.space or "", parsed.info or "")
+    print(json.dumps(told, indent=1) if parsed.json else in_words(told))
 
 
 def _value_of(option: str, words: list[str]) -> str | None:
@@ -289,7 +315,7 @@ def _fields(preset: str, default: Any, arguments: list[str]) -> Any:
     """The preset with fields replaced from the command line; None after --help."""
     import tyro
 
-    command = "protogoal train --env … --space …" if preset == OWN else f"protogoal train {preset}"
+    command = "protogoal train --env …" if preset == OWN else f"protogoal train {preset}"
     output = io.StringIO()
     try:
         with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):

@@ -171,5 +171,5 @@ def test_help_shows_every_field_with_words(capsys):
 
 def test_a_wrong_field_names_a_command_that_exists(capsys):
     assert main(["train", "--env=a:b", "--space=c:d", "--run", "never-written", "--nonsense", "1"]) == 2
-    assert "--nonsense, 1 (protogoal train --env … --space … --help lists all fields)" in capsys.readouterr().err
+    assert "--nonsense, 1 (protogoal train --env … --help lists all fields)" in capsys.readouterr().err
     assert main(["train", "--env", "a:b", "--space", "c:d", "--help"]) == 0

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from protogoal.deep.device import device_of, place
-from protogoal.deep.network import TORSOS
+from protogoal.deep.network import make_torsos, module_name
 from protogoal.deep.segments import Segments
 from protogoal.deep.settings import NetworkSettings
 from protogoal.envs.vector import ArraySpec, Observation
@@ -43,11 +43,11 @@ class Encoder(nn.Module):
     def __init__(self, observation_spec: dict[str, ArraySpec], size: int, settings: CuriositySettings):
         super().__init__()
         shape = NetworkSettings(hidden=settings.curiosity_hidden, channels=settings.curiosity_channels)
-        self.torsos = nn.ModuleDict({name: TORSOS[spec.kind](spec, shape) for name, spec in observation_spec.items()})
+        self.torsos, self.parts = make_torsos(observation_spec, shape), tuple(observation_spec)
         self.out = nn.Linear(settings.curiosity_hidden * len(observation_spec), size)
 
     def forward(self, observation: dict[str, Tensor]) -> Tensor:
-        encoded: Tensor = self.out(torch.cat([torso(observation[name]) for name, torso in self.torsos.items()], -1))
+        encoded: Tensor = self.out(torch.cat([self.torsos[module_name(name)](observation[name]) for name in self.parts], -1))
         return encoded
 
 

@@ -26,6 +26,7 @@ from protogoal.deep.device import device_of, fetch
 from protogoal.deep.settings import NetworkSettings
 from protogoal.envs.vector import ArraySpec
 
+LARGE_GRID = 512  # cells, from which on a convolution over a grid has stride 2
 FREE_STD, BRANCH_STD = 0.05, 0.5  # of the first weights of a goal's own vectors
 
 CoreState = Tensor
@@ -62,31 +63,99 @@ class VectorTorso(nn.Module):
         return F.relu(self.norm(self.linear(vector.float())))
 
 
+class BytesTorso(nn.Module):
+    """Bytes [M, D] → [M, H]: each as its eight bits, which tell values apart, and as a number, which tells near from far."""
+
+    def __init__(self, spec: ArraySpec, settings: NetworkSettings):
+        super().__init__()
+        self.linear = nn.Linear(9 * spec.shape[0], settings.hidden)
+        self.norm = nn.LayerNorm(settings.hidden)
+        self.size = settings.hidden
+
+    def forward(self, values: Tensor) -> Tensor:
+        number = values.int().unsqueeze(-1)  # [M, D, 1]
+        bits = (number >> torch.arange(8, device=values.device)) & 1
+        read = torch.cat([bits.float(), number / 255.0], -1).flatten(1)  # [M, 9·D]
+        return F.relu(self.norm(self.linear(read)))
+
+
 class ConvolutionTorso(nn.Module):
-    """Planes [M, C, H, W], or characters [M, H, W] which are embedded to planes → [M, hidden]."""
+    """Planes [M, C, H, W], or characters [M, H, W] and grids [M, C, H, W] which are embedded to planes → [M, hidden].
+
+    The channels of a grid have ids of their own; a cell is the sum of their embeddings. Large grids are halved on the way.
+    """
 
     def __init__(self, spec: ArraySpec, settings: NetworkSettings):
         super().__init__()
         self.embedding: nn.Embedding | None = None
+        self.is_summed = spec.kind == "grid"
         planes, height, width = spec.shape[0], spec.shape[-2], spec.shape[-1]
-        if spec.kind == "characters":
+        if spec.kind in ("characters", "grid"):
             planes = settings.character_dim
             self.embedding = nn.Embedding(spec.num_values, planes)
         layers: list[nn.Module] = []
         for channels in settings.channels:
-            layers += [nn.Conv2d(planes, channels, 3, padding=1), nn.ReLU()]
-            planes = channels
+            stride = 2 if spec.kind == "grid" and height * width > LARGE_GRID else 1
+            layers += [nn.Conv2d(planes, channels, 3, stride=stride, padding=1), nn.ReLU()]
+            planes, height, width = channels, -(-height // stride), -(-width // stride)
         self.convolutions = nn.Sequential(*layers)
         self.linear = nn.Linear(planes * height * width, settings.hidden)
         self.norm = nn.LayerNorm(settings.hidden)
         self.size = settings.hidden
 
     def forward(self, grid: Tensor) -> Tensor:
-        planes = grid.float() if self.embedding is None else self.embedding(grid.long()).permute(0, 3, 1, 2)
+        planes = grid.float() if self.embedding is None else self._embedded(grid)
         return F.relu(self.norm(self.linear(self.convolutions(planes).flatten(1))))
 
+    def _embedded(self, grid: Tensor) -> Tensor:
+        assert self.embedding is not None
+        if self.is_summed:
+            return self.embedding(grid.long()).sum(1).permute(0, 3, 1, 2)  # [M, C, H, W, E] → [M, E, H, W]
+        embedded: Tensor = self.embedding(grid.long()).permute(0, 3, 1, 2)
+        return embedded
 
-TORSOS = {"active": ActiveTorso, "vector": VectorTorso, "planes": ConvolutionTorso, "characters": ConvolutionTorso}
+
+class PictureTorso(nn.Module):
+    """Pictures [M, C, H, W] of bytes → [M, H]: 4×4 convolutions with stride 2, one for each of `channels` and one more."""
+
+    def __init__(self, spec: ArraySpec, settings: NetworkSettings):
+        super().__init__()
+        planes, height, width = spec.shape
+        layers: list[nn.Module] = []
+        for channels in (*settings.channels, *settings.channels[-1:]):
+            if min(height, width) < 4:
+                break
+            layers += [nn.Conv2d(planes, channels, 4, stride=2, padding=1), nn.ReLU()]
+            planes, height, width = channels, height // 2, width // 2
+        self.convolutions = nn.Sequential(*layers)
+        self.linear = nn.Linear(planes * height * width, settings.hidden)
+        self.norm = nn.LayerNorm(settings.hidden)
+        self.size = settings.hidden
+
+    def forward(self, picture: Tensor) -> Tensor:
+        return F.relu(self.norm(self.linear(self.convolutions(picture.float() / 255.0).flatten(1))))
+
+
+TORSOS = {
+    "active": ActiveTorso,
+    "vector": VectorTorso,
+    "bytes": BytesTorso,
+    "planes": ConvolutionTorso,
+    "characters": ConvolutionTorso,
+    "grid": ConvolutionTorso,
+    "picture": PictureTorso,
+}
+
+
+def make_torsos(observation_spec: dict[str, ArraySpec], settings: NetworkSettings) -> nn.ModuleDict:
+    """A torso for each part of an observation."""
+    return nn.ModuleDict({module_name(name): TORSOS[spec.kind](spec, settings) for name, spec in observation_spec.items()})
+
+
+def module_name(part: str) -> str:
+    """The name of a part's torso: its own, but for names that torch keeps for itself (a dot, "keys", "type")."""
+    name = part.replace(".", "·")
+    return f"{name}_" if hasattr(nn.ModuleDict, name) or not name else name
 
 
 class GoalBranch(nn.Module):
@@ -148,7 +217,7 @@ class QNetwork(nn.Module):
         if not observation_spec:
             raise ValueError("the network needs an observation; observation_spec is empty")
         self.settings, self.num_actions = settings, num_actions
-        self.torsos = nn.ModuleDict({name: TORSOS[spec.kind](spec, settings) for name, spec in observation_spec.items()})
+        self.torsos, self.parts = make_torsos(observation_spec, settings), tuple(observation_spec)
         width = settings.hidden * len(observation_spec)
         layers: list[nn.Module] = []
         for _ in range(settings.layers):
@@ -197,7 +266,7 @@ class QNetwork(nn.Module):
         is the first of an episode, the core starts afresh and there was no previous action or reward.
         """
         steps, batch = is_first.shape
-        parts = [torso(observation[name].flatten(0, 1)) for name, torso in self.torsos.items()]  # [T·N, hidden] each
+        parts = [self.torsos[module_name(name)](observation[name].flatten(0, 1)) for name in self.parts]  # [T·N, hidden] each
         x = self.layers(torch.cat(parts, 1) if len(parts) > 1 else parts[0])
         if self.core is None:
             return x.view(steps, batch, -1), core

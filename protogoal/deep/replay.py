@@ -212,7 +212,9 @@ class Replay:
                 parts.append(_unpack(rows, spec.shape).reshape(len(rows), -1))
             elif spec.kind == "active":
                 parts.append(dense_bits(rows, spec.num_values))
-            elif spec.kind == "characters":
+            elif spec.kind in ("picture", "bytes"):
+                parts.append(rows.reshape(len(rows), -1) / np.float32(255))
+            elif spec.kind in ("characters", "grid"):
                 cells = rows.reshape(len(rows), -1).astype(np.int64)
                 cells += spec.num_values * np.arange(cells.shape[1])
                 parts.append(dense_bits(cells, spec.num_values * cells.shape[1]))

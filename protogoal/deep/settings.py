@@ -21,11 +21,12 @@ class NetworkSettings(Settings):
     layers: int = ranged(1, 0, 16)
     """Fully connected layers after the torso, before the core."""
     channels: tuple[int, ...] = ranged((32, 32), 1, 1024)
-    """Channels of the 3×3 convolutions, for planes and characters."""
+    """Channels of the convolutions: 3×3 for planes, characters and grids, 4×4 with stride 2 for pictures."""
     character_dim: int = ranged(16, 1, 1024)
-    """Length of a character's embedding."""
-    core: Literal["none", "lstm"] = "none"
-    """Recurrent core: none (the state is the observation) or lstm (stored with each segment)."""
+    """Length of the embedding of a character, or of a value of a grid."""
+    core: Literal["none", "lstm", "auto"] = "none"
+    """Recurrent core: none (the state is the observation), lstm (stored with each segment), or auto: lstm where the
+    environment shows only a part of its state (env.partial)."""
     join: Literal["bilinear", "concat"] = "bilinear"
     """bilinear: ψ(s, a)·φ(g), every goal at the price of one product. concat: an MLP on both, one pass a goal."""
     rank: int = ranged(128, 1, 8192)
@@ -55,6 +56,8 @@ class ReplaySettings(Settings):
 
     capacity: int = ranged(1_000_000, 1, 10**10)
     """Transitions kept."""
+    most_gigabytes: float = ranged(0.0, 0.0, 1e6)
+    """Memory that replay may take; where observations are large, fewer transitions are kept. 0: capacity alone decides."""
     trace_length: int = ranged(10, 1, 10_000)
     """Transitions of a segment that are learned from."""
     burn_in: int = ranged(0, 0, 10_000)

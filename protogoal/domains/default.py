@@ -15,10 +15,11 @@ from protogoal.deep.settings import (
 # DEVIATION(D11): every goal worth learning is learned on every transition (relabel = all), half of each batch by novelty.
 # DEVIATION(D12): goals have discount 0.95; Adam's ε is 1e-8. DEVIATION(D13): ε from 0.4 to 0.064. Why: PAPER.md.
 DEFAULT = DeepConfig(
-    network=NetworkSettings(hidden=256, layers=2, rank=128),  # DEVIATION(D22): no recurrent core
+    # DEVIATION(D22): a recurrent core only where an environment of one's own shows a part of its state
+    network=NetworkSettings(hidden=256, layers=2, rank=128, core="auto"),
     actor=ActorSettings(num_envs=32, epsilon_exponent=2.0),
     # 1/n instead of 1/√n: the first rewards are then learned from often enough before they leave replay
-    replay=ReplaySettings(novelty_share=0.5, novelty_exponent=1.0),
+    replay=ReplaySettings(most_gigabytes=3.0, novelty_share=0.5, novelty_exponent=1.0),
     learner=LearnerSettings(
         learning_rate=5e-4,
         adam_epsilon=1e-8,

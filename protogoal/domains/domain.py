@@ -10,13 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protogoal import registry
+from protogoal.deep.replay import replay_bytes
 from protogoal.domains.installed import EXTRAS, is_installed, missing
 from protogoal.envs.pictures import RENDER_MODE, as_picture
 from protogoal.envs.success import ABOVE_0, SuccessRule, least_return
 from protogoal.envs.vector import BatchEnv
 from protogoal.envs.views import innermost
 from protogoal.goals.spaces import ProtoGoalSpace
-from protogoal.settings import DomainSettings
+from protogoal.settings import DomainSettings, with_fields
+
+BURN_IN = 5
+"""Steps that warm up a recurrent core, where it was left to us to have one."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,25 @@ class Domain:
         env.close()
         return space
 
+    def shows_a_part(self, settings: Any) -> bool:
+        """Whether the observation shows only a part of the state, so that `network.core` = auto is a recurrent one."""
+        return False
+
+    def settled(self, config: Any) -> Any:
+        """The configuration with what is left to the environment decided: `network.core` = auto, `replay.most_gigabytes`."""
+        if not hasattr(config, "network"):
+            return config
+        if config.network.core == "auto":
+            is_recurrent = self.shows_a_part(config.env)
+            fields = {"network.core": "lstm" if is_recurrent else "none"}
+            burn_in = {"replay.burn_in": BURN_IN} if is_recurrent and not config.replay.burn_in else {}
+            config = with_fields(config, fields | burn_in)
+        if config.replay.most_gigabytes:
+            env, _ = self.make(config.env.in_one_process(), Wanted(1))
+            env.close()
+            config = with_fields(config, {"replay.capacity": kept(config, env), "replay.most_gigabytes": 0.0})
+        return config
+
     def presets(self) -> Mapping[str, Any]:
         """Its tasks by name, each a configuration for two cores; `presets` makes one of each for every agent."""
         return {}
@@ -103,6 +126,19 @@ def success_rule(settings: DomainSettings, success_return: float | None = None) 
     """What counts as success; an environment of one's own is looked at for some steps. `success_return`: a return to reach."""
     rule: SuccessRule = registry.domain(settings.kind).success_rule(settings, success_return)
     return rule
+
+
+def kept(config: Any, env: BatchEnv) -> int:
+    """Transitions that replay keeps: `capacity`, or fewer where they would take more than `most_gigabytes`."""
+    core = (2, config.network.hidden) if config.network.core == "lstm" else (0, 0)
+    needed = replay_bytes(env.observation_spec, env.num_bits, env.max_active, core, config.replay)
+    share = config.replay.most_gigabytes * 1e9 / needed
+    return int(config.replay.capacity) if share >= 1 else max(config.replay.trace_length, int(config.replay.capacity * share))
+
+
+def settled(config: Any) -> Any:
+    """A configuration with nothing left open; config.json has this one."""
+    return registry.domain(config.env.kind).settled(config)
 
 
 def picture(settings: DomainSettings, env: BatchEnv, at_start: bool = False) -> NDArray[np.uint8]:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from protogoal.config import DeepConfig
 from protogoal.domains.default import DEFAULT
 from protogoal.domains.domain import Domain, Row, Wanted
-from protogoal.envs.own import HERE, EnvReference, announced_domains, make_space, own_batch
+from protogoal.envs.own import HERE, EnvReference, announced_domains, own_batch, shows_a_part, space_of
 from protogoal.envs.success import SuccessRule, find_rule
 from protogoal.envs.vector import BatchEnv
 from protogoal.envs.views import ActiveView
@@ -24,9 +24,14 @@ class OwnSettings(DomainSettings):
 
     kind: str = field(default="own", init=False)
     factory: str = ""
-    """module:function that makes one environment, or the id of a registered Gymnasium environment."""
+    """The environment: the id of a Gymnasium environment, package:ID, or module:function that makes one."""
     space: str = ""
-    """module:function that takes an environment and gives its proto-goal space."""
+    """Its proto-goals: module:function of an environment; with a + in front they are added to what follows from the observation.
+    Empty: that alone."""
+    info: str = ""
+    """Entries of `info`, separated by commas, whose numbers are proto-goals too: inventory,achievements."""
+    partial: Literal["auto", "yes", "no"] = "auto"
+    """Whether the observation shows only a part of the state; auto knows MiniGrid's view and NetHack's map."""
     workers: int = ranged(0, 0)
     """Processes that step the environments; 0 steps them in the main process."""
     observation: Literal["own", "bits"] = "own"
@@ -34,15 +39,20 @@ class OwnSettings(DomainSettings):
 
     def code(self) -> dict[str, str]:
         names = {"--env": self.factory, "--space": self.space}
-        return {option: name for option, name in names.items() if not name.startswith(f"{HERE}:")}
+        return {option: name for option, name in names.items() if name and not name.startswith(f"{HERE}:")} \
+            if any(map(is_code, names.values())) else {}
 
 
-def own_environment(factory: str, space: str) -> DeepConfig:
-    """The configuration of `protogoal train --env module:factory --space module:function`."""
-    for option, name in (("--env", factory), ("--space", space)):
-        if not name:
-            raise ValueError(f"an environment of your own needs {option} module:function")
-    return replace(DEFAULT, env=OwnSettings(factory, space))
+def is_code(name: str) -> bool:
+    """Whether a name makes us import or run what is not simply an installed package's environment."""
+    return (":" in name or "?" in name) and not name.startswith(f"{HERE}:")
+
+
+def own_environment(factory: str, space: str = "", info: str = "") -> DeepConfig:
+    """The configuration of `protogoal train --env NAME`, with or without `--space` and `--info`."""
+    if not factory:
+        raise ValueError("--space and --info are about an environment of your own; name it: --env ID or --env module:function")
+    return replace(DEFAULT, env=OwnSettings(factory, space, info))
 
 
 class Own(Domain):
@@ -51,8 +61,11 @@ class Own(Domain):
     def make(self, settings: OwnSettings, wanted: Wanted) -> tuple[BatchEnv, ProtoGoalSpace]:
         workers = 0 if wanted.render_mode else settings.workers
         own = own_batch(settings.factory, settings.space, wanted.num_envs, workers, wanted.space, wanted.on_event,
-                        wanted.render_mode)
+                        wanted.render_mode, settings.info)
         return (ActiveView(own) if settings.observation == "bits" else own), own.space
+
+    def shows_a_part(self, settings: OwnSettings) -> bool:
+        return settings.partial == "yes" or (settings.partial == "auto" and shows_a_part(settings.factory))
 
     def success_rule(self, settings: OwnSettings, success_return: float | None) -> SuccessRule:
         pool = WorkerPool(EnvReference(settings.factory), 1, min(1, settings.workers))
@@ -72,7 +85,8 @@ class Own(Domain):
         for name, domain in announced_domains().items():
             env = EnvReference(domain.env)()
             actions = int(env.action_space.n)  # type: ignore[attr-defined]
-            rows.append(Row(name, domain.env, actions, domain.proto_goals, make_space(domain.space, env).size, "deep"))
+            size = space_of(domain.env, domain.space).space.size
+            rows.append(Row(name, domain.env, actions, domain.proto_goals, size, "deep"))
             env.close()
         return rows
 

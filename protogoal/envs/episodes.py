@@ -16,7 +16,7 @@ import numpy as np
 from gymnasium import spaces
 
 from protogoal.envs.failure import close, failure
-from protogoal.envs.observed import MOST_ACTIONS, EnvironmentFailure, fitting
+from protogoal.envs.observed import MOST_ACTIONS, EnvironmentFailure, fitting, part_of
 from protogoal.envs.success import told
 
 EnvFactory = Callable[[], gymnasium.Env]
@@ -180,10 +180,7 @@ class EnvGroup:
     def _write(self, role: str, k: int, observation: Any) -> None:
         layout = self._layout
         for name, (shape, dtype) in self._declared.items():
-            try:
-                part = observation[name] if layout.is_dict else observation
-            except (LookupError, TypeError, IndexError):
-                raise EnvironmentFailure(f"{self._who_now(k)} observed a {type(observation).__name__} without {name!r}") from None
+            part = part_of(observation, name, layout.is_dict, lambda: self._who_now(k))
             target = self._arrays[f"{role}/{name}"]
             if name not in layout.texts:
                 if type(part) is not np.ndarray or part.dtype != dtype or part.shape != shape:

@@ -17,6 +17,14 @@ from protogoal.envs.failure import EnvironmentFailure
 MOST_ACTIONS = np.iinfo(np.int16).max  # replay keeps actions as int16
 
 
+def part_of(observation: Any, name: str, is_dict: bool, who: Callable[[], str]) -> Any:
+    """One part of an observation, or the whole where it is no dictionary; a failure where there is none of that name."""
+    try:
+        return observation[name] if is_dict else observation
+    except (LookupError, TypeError):
+        raise EnvironmentFailure(f"{who()} observed a {type(observation).__name__} without {name!r}") from None
+
+
 def fitting(value: Any, name: str, shape: tuple[int, ...], dtype: np.dtype, who: Callable[[], str]) -> Any:
     """`value` as an array of the declared shape and type, which must hold what it held before; else a failure."""
     if type(value) in (int, np.int64) and not shape and dtype == np.int64 and abs(value) < 2**63:

@@ -1,16 +1,16 @@
-"""An environment of your own: two names on the command line, or a package that announces itself.
+"""An environment of your own: a name on the command line, or a package that announces itself.
 
-`protogoal train --env module:factory --space module:function` makes environments with `factory()` and their proto-goals
-with `function(env)`. A package may instead offer named domains through the entry-point group `protogoal.domains`; each
-entry is an `OwnDomain`, and its presets NAME-protogoal and NAME-r2d2 then stand beside those that come with protogoal.
+`protogoal train --env NAME` makes environments by their name (`door`), and their proto-goals from what they observe (`derive`) or
+with a function of one's own: `--space module:function` replaces them, `--space +module:function` adds to them. A package may
+instead offer named domains through the entry-point group `protogoal.domains`; each entry is an `OwnDomain`, and its presets
+NAME-protogoal and NAME-r2d2 then stand beside those that come with protogoal.
 
 Called by `domains.own` and `protogoal.api`.
 """
 
 from __future__ import annotations
 
-import inspect
-import os
+import functools
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -19,12 +19,19 @@ from typing import Any
 
 import gymnasium
 
-from protogoal.envs.failure import close, failure
-from protogoal.envs.gym_batch import GymBatchEnv, load
+from protogoal.envs.actions import flat_actions
+from protogoal.envs.counters import Counters, counters_of
+from protogoal.envs.derive import Derivation, beside, derive
+from protogoal.envs.door import call, load, make_env
+from protogoal.envs.failure import close
+from protogoal.envs.gym_batch import GymBatchEnv
+from protogoal.envs.known import is_partial
 from protogoal.envs.pictures import ready_to_draw
+from protogoal.envs.readable import HIDDEN, readable
 from protogoal.goals.spaces import ProtoGoalSpace
 
 GROUP = "protogoal.domains"
+ADDS = "+"  # before the name of a space that is added to the derived one
 HERE = "here"  # stands for the module of functions that only this process has
 
 
@@ -35,7 +42,7 @@ class OwnDomain:
     env: str
     """module:function that makes one environment, or the id of a registered Gymnasium environment."""
     space: str
-    """module:function that takes an environment and gives its proto-goal space."""
+    """module:function that takes an environment and gives its proto-goal space; empty: they follow from the observation."""
     proto_goals: str
     """What the proto-goals are, in a few words, for `protogoal envs`."""
     fields: Mapping[str, Any] = field(default_factory=dict)
@@ -46,11 +53,13 @@ class OwnDomain:
 class EnvReference:
     """Makes an environment from its name; small, so that workers can be told.
 
-    `render_mode` is passed on where pictures are wanted, to a function that takes an argument of this name.
+    `render_mode` is passed on where pictures are wanted, to a function that takes an argument of this name. `counters` are the
+    numbers of `info` that its observation shall have.
     """
 
     name: str
     render_mode: str | None = None
+    counters: tuple[str, ...] = ()
 
     def __call__(self) -> gymnasium.Env[Any, Any]:
         made = self._make()
@@ -58,26 +67,58 @@ class EnvReference:
             raise ValueError(f"{self.name} gave a {type(made).__name__}; it must give a gymnasium.Env")
         if self.render_mode is not None:
             ready_to_draw(made)
-        return made
+        env = readable(flat_actions(made))
+        return Counters(env, self.counters) if self.counters else env
 
     def _make(self) -> Any:
-        wish: dict[str, Any] = {} if self.render_mode is None else {"render_mode": self.render_mode}
-        if ":" in self.name:
-            return _call(self.name, wanted=wish)
-        try:
-            return gymnasium.make(self.name, **wish)
-        except gymnasium.error.Error as error:
-            raise ValueError(f"{self.name!r} is neither module:function nor a Gymnasium environment: {error}") from None
-        except Exception as error:
-            raise failure(error, self.name) from error
+        if self.name in _HERE:
+            return call(_HERE[self.name], self.name, wanted={"render_mode": self.render_mode} if self.render_mode else {})
+        return make_env(self.name, self.render_mode)
 
 
 def make_space(name: str, env: gymnasium.Env[Any, Any]) -> ProtoGoalSpace:
     """The proto-goal space that `module:function` gives for an environment."""
-    space = _call(name, env)
+    space = call(_HERE[name] if name in _HERE else load(name), name, env)
     if not isinstance(space, ProtoGoalSpace):
         raise ValueError(f"{name} gave a {type(space).__name__}; it must give a ProtoGoalSpace")
     return space
+
+
+def space_of(env: str, space: str = "", info: str = "") -> Derivation:
+    """The proto-goals of an environment by name, and what is to be said of them.
+
+    They follow from what it observes (`derive`), unless `space` names a function: it replaces them, or, with a +, is added.
+    """
+    factory = reference_of(env, info)
+    probe = factory()
+    try:
+        if space and not space.startswith(ADDS):
+            return beside(make_space(space, probe), probe)
+        return derive(probe, (make_space(space.removeprefix(ADDS), probe),) if space else ())
+    finally:
+        close(probe)
+
+
+def shows_a_part(env: str) -> bool:
+    """Whether an environment is known to show only a part of its state."""
+    probe = EnvReference(env)()
+    try:
+        return is_partial(probe)
+    finally:
+        close(probe)
+
+
+@functools.lru_cache(maxsize=64)
+def reference_of(env: str, info: str = "", render_mode: str | None = None) -> EnvReference:
+    """The environment of that name, with the numbers in these entries of its `info`, separated by commas."""
+    entries = tuple(filter(None, (entry.strip() for entry in info.split(","))))
+    if not entries:
+        return EnvReference(env, render_mode)
+    probe = EnvReference(env)()
+    try:
+        return EnvReference(env, render_mode, counters_of(probe, entries))
+    finally:
+        close(probe)
 
 
 def own_batch(
@@ -88,31 +129,11 @@ def own_batch(
     shared: ProtoGoalSpace | None = None,
     on_event: Callable[[str], None] | None = None,
     render_mode: str | None = None,
+    info: str = "",
 ) -> GymBatchEnv:
     """N environments by name; `shared` is a proto-goal space that exists already, with what it has learned."""
-    factory = EnvReference(env, render_mode)
-    if shared is None:
-        probe = factory()
-        try:
-            shared = make_space(space, probe)
-        finally:
-            close(probe)
-    return GymBatchEnv(factory, shared, num_envs, num_workers, on_event)
-
-
-def _call(name: str, *arguments: Any, wanted: Mapping[str, Any] | None = None) -> Any:
-    """The function of that name, called; of the `wanted` arguments it gets those that it knows."""
-    here = os.getcwd()
-    if here not in sys.path:  # a command has its own directory on the path, and not the user's
-        sys.path.insert(0, here)
-    function = _HERE[name] if name in _HERE else load(name)
-    if not callable(function):
-        raise ValueError(f"{name} is a {type(function).__name__}, not a function")
-    known = inspect.signature(function).parameters if wanted else {}
-    try:
-        return function(*arguments, **{key: value for key, value in (wanted or {}).items() if key in known})
-    except (Exception, SystemExit) as error:
-        raise failure(error, name) from error
+    goals = space_of(env, space, info).space if shared is None else shared
+    return GymBatchEnv(reference_of(env, info, render_mode), goals, num_envs, num_workers, on_event, hidden=HIDDEN)
 
 
 _HERE: dict[str, Any] = {}

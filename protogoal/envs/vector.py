@@ -18,15 +18,20 @@ from protogoal.goals.active import PAD
 Observation = dict[str, np.ndarray]
 """Name → array [N, …]; the names and shapes are those of `BatchEnv.observation_spec`."""
 
-ObservationKind = Literal["planes", "characters", "vector", "active"]
+ObservationKind = Literal["planes", "characters", "grid", "picture", "bytes", "vector", "active"]
+
+AXES = {"planes": 3, "characters": 2, "grid": 3, "picture": 3, "bytes": 1, "vector": 1, "active": 1}
+"""Axes of each kind."""
 
 
 @dataclass(frozen=True)
 class ArraySpec:
     """Shape, type and meaning of one part of an observation, without the batch axis.
 
-    planes: binary uint8 [C, H, W]. characters: uint8 or int16 [H, W] with values below `num_values`. vector: float32
-    [D]. active: int16 or int32 [L], ids below `num_values` of what is on in a long binary vector, padded with -1; L may grow.
+    planes: binary uint8 [C, H, W]. characters: uint8 or int16 [H, W] with values below `num_values`. grid: the same with
+    channels, [C, H, W], whose values do not overlap (each channel has ids of its own). picture: uint8 [C, H, W], 0…255.
+    bytes: uint8 [D], whatever they stand for. vector: float32 [D]. active: int16 or int32 [L], ids below
+    `num_values` of what is on in a long binary vector, padded with -1; L may grow.
     """
 
     shape: tuple[int, ...]
@@ -36,12 +41,11 @@ class ArraySpec:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dtype", np.dtype(self.dtype))
-        axes = {"planes": 3, "characters": 2, "vector": 1, "active": 1}
-        if self.kind not in axes:
-            raise ValueError(f"an observation's kind is one of {sorted(axes)}, not {self.kind!r}")
-        if len(self.shape) != axes[self.kind]:
-            raise ValueError(f"an observation of kind {self.kind!r} has {axes[self.kind]} axes, not shape {self.shape}")
-        if self.kind in ("characters", "active") and self.num_values < 1:
+        if self.kind not in AXES:
+            raise ValueError(f"an observation's kind is one of {sorted(AXES)}, not {self.kind!r}")
+        if len(self.shape) != AXES[self.kind]:
+            raise ValueError(f"an observation of kind {self.kind!r} has {AXES[self.kind]} axes, not shape {self.shape}")
+        if self.kind in ("characters", "grid", "active") and self.num_values < 1:
             raise ValueError(f"an observation of kind {self.kind!r} needs num_values ≥ 1, not {self.num_values}")
 
 

@@ -29,6 +29,7 @@ from gymnasium.vector.utils import CloudpickleWrapper
 
 from protogoal.envs.episodes import EnvFactory, EnvGroup, Layout, episode_seed
 from protogoal.envs.failure import close, failure, first_line
+from protogoal.envs.readable import Path, Readable, wrappers
 from protogoal.envs.success import UNTOLD
 from protogoal.goals.stored import stored_array, stored_like, stored_number
 
@@ -59,6 +60,7 @@ class WorkerPool:
         try:
             self.layout = Layout.of(probe, self.num_envs)
             self.observation_space = probe.observation_space
+            self.paths: dict[str, Path] | None = next((e.paths for e in wrappers(probe) if isinstance(e, Readable)), None)
             self.num_actions = self.layout.num_actions
             self.spec = probe.spec
         finally:

@@ -23,7 +23,7 @@ from protogoal.agents.parts import Seeds
 from protogoal.agents.r2d2 import R2D2
 from protogoal.config import DeepConfig
 from protogoal.deep.act import Evaluation, Experience, evaluate, read_states
-from protogoal.domains.domain import make_batch_env, picture, success_rule
+from protogoal.domains.domain import make_batch_env, picture, settled, success_rule
 from protogoal.envs.success import SuccessRule
 from protogoal.envs.vector import PAD
 from protogoal.goals.evaluator import ProtoGoalEvaluator
@@ -41,7 +41,7 @@ class LocalSession(Player):
     """A run of the deep agent: made of a configuration, trained into a store, saved, loaded, shown."""
 
     def __init__(self, config: DeepConfig):
-        self.config = config
+        self.config = config = settled(config)
         torch.set_num_threads(1)  # one for acting, one for learning; more than one each was slower
         self._events: list[str] = []  # of the environments
         self._told: list[Event] = []

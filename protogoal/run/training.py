@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from protogoal import registry
-from protogoal.domains.domain import check_installed
+from protogoal.domains.domain import check_installed, settled
 from protogoal.envs.success import ABOVE_0, SuccessRule
 from protogoal.record.events import Evaluated, Event, Happened, Progressed, Recorder
 from protogoal.record.recorders import named
@@ -59,16 +59,21 @@ class Player(Session, Protocol):
 
 def make_session(config: Any, engine: str = "local") -> Session:
     """The session of a configuration; a ValueError says what has to be installed."""
-    if engine not in config.engines:
-        raise refuse("engine", f"{' or '.join(config.engines)} for the agent {config.agent} on {config.env.kind}", engine)
-    check_installed(f"the agent {config.agent}", config.needs)
-    check_installed(f"the domain {config.env.kind}", registry.domain(config.env.kind).needs)
-    check_installed(f"the engine {engine}", ("ray",) if engine == "ray" else ())
+    check_agent(config, engine)
     if engine == "ray":
         ask_for_token(config.ray.address)
     module, _, name = config.engines[engine].partition(":")
     session: Session = getattr(importlib.import_module(module), name)(config)
     return session
+
+
+def check_agent(config: Any, engine: str) -> None:
+    """A ValueError says which engine is possible, or what has to be installed."""
+    if engine not in config.engines:
+        raise refuse("engine", f"{' or '.join(config.engines)} for the agent {config.agent} on {config.env.kind}", engine)
+    check_installed(f"the agent {config.agent}", config.needs)
+    check_installed(f"the domain {config.env.kind}", registry.domain(config.env.kind).needs)
+    check_installed(f"the engine {engine}", ("ray",) if engine == "ray" else ())
 
 
 def make_player(config: Any) -> Player:
@@ -90,6 +95,8 @@ def train(
     """
     config = with_ray(config, engine, ray or {})
     RunDirectory.check_free(path)
+    check_agent(config, engine)
+    config = settled(config)
     with GracefulStop() as stop, contextlib.closing(make_session(config, engine)) as session:  # refuses before anything is written
         run = RunDirectory.create(path, preset, config, engine)
         return _drive(run, session, Store.create(run.database, _meta(run)), stop, record, trust.named(config, engine))

@@ -43,16 +43,17 @@ def check(path: Path, config: Any, engine: str, trust: Trust) -> None:
     """Refuses, in one line, names that were not granted; says what is imported or connected to where they were."""
     names = named(config, engine)
     for option, given in trust.repeated.items():
-        if option in ("--env", "--space") and names.get(option) != given:
-            raise ValueError(f"{option} {given} is not what {path} was trained with: {names.get(option) or 'none of your own'}")
+        trained = {"--env": getattr(config.env, "factory", ""), "--space": getattr(config.env, "space", "")}
+        if option in trained and trained[option] != given:
+            raise ValueError(f"{option} {given} is not what {path} was trained with: {trained[option] or 'none of your own'}")
     words = ", ".join(f"{option} {name}" for option, name in names.items())
     granted = {option for option, name in names.items() if trust.everything or trust.repeated.get(option) == name}
-    if {"--env", "--space"} <= names.keys() and _is_announced(names["--env"], names["--space"]):
+    if names.keys() & {"--env", "--space"} and _is_announced(config.env.factory, config.env.space):
         granted |= {"--env", "--space"}
     if names.keys() - granted:
         raise ValueError(f"{path} names code to import or an address to connect to: {words}; nothing was done. "
                          "If you trust where it comes from, add --trust (in Python: trust=True), or give these options again")
-    if "--env" in names:
+    if names.keys() & {"--env", "--space"}:
         forbid_imports_below(path)
     if names and trust.everything:
         print(f"{path}: trusted with {words}", file=sys.stderr)

@@ -148,3 +148,27 @@ def test_nothing_to_see_or_to_do_is_refused():
         QNetwork(SPEC, 0, 9, NetworkSettings())
     with pytest.raises(ValueError, match="observation"):
         QNetwork({}, 3, 9, NetworkSettings())
+
+
+def test_grids_pictures_and_bytes_have_torsos_under_any_name():
+    """Each tells its observations apart, whatever the part is called: torch keeps some names for itself."""
+    spec = {
+        "keys": ArraySpec((2, 3, 4), np.dtype(np.uint8), "grid", 9),
+        "screen.left": ArraySpec((3, 40, 36), np.dtype(np.uint8), "picture"),
+        "type": ArraySpec((5,), np.dtype(np.uint8), "bytes"),
+    }
+    net = make_network(spec, 2, 4, NetworkSettings(hidden=16, rank=8, channels=(4, 4)), np.random.SeedSequence(0))
+    rng = np.random.default_rng(0)
+    high = {"keys": 9, "screen.left": 256, "type": 256}
+    seen = {name: rng.integers(0, high[name], (1, 1, *part.shape)).astype(np.uint8) for name, part in spec.items()}
+
+    def features(arrays):
+        nothing = torch.zeros(1, 1)
+        tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
+        return net.unroll(tensors, nothing.short(), nothing, nothing.bool(), net.initial_core(1))[0]
+
+    before = features(seen)
+    for name in spec:
+        other = {key: array.copy() for key, array in seen.items()}
+        other[name][0, 0] = (other[name][0, 0].astype(int) + 1) % high[name]
+        assert not torch.allclose(before, features(other)), name

@@ -75,9 +75,9 @@ def test_a_wrong_name_is_one_clear_line(env, space, words):
         own_batch(env, space, 2)
 
 
-def test_both_names_are_needed():
-    with pytest.raises(ValueError, match="needs --space module:function"):
-        own_environment("own_corridor:make", "")
+def test_a_space_alone_is_no_environment():
+    with pytest.raises(ValueError, match="name it: --env ID"):
+        own_environment("", "own_corridor:cells")
 
 
 def test_the_configuration_survives_json():
@@ -108,7 +108,7 @@ def test_an_environment_is_found_in_the_directory_of_the_command(tmp_path, monke
 
 def test_users_mistakes_get_one_line_and_exit_code_2(capsys):
     for words, said in (
-        (["train", "--env", "own_corridor:make"], "--space"),
+        (["train", "--space", "own_corridor:cells"], "name it: --env"),
         (["train", "taxi-protogoal", "--env", "a:b", "--space", "c:d"], "not both"),
         (["train", "--env", "own_corridor:gone", "--space", "own_corridor:cells"], "has no 'gone'"),
     ):

@@ -287,11 +287,12 @@ def declaring(name, said, **declared):
 
 
 declaring("actions_continuous", "the action space must be Discrete", action_space=spaces.Box(-1, 1, (1,)))
-declaring("actions_many_at_once", "the action space must be Discrete", action_space=spaces.MultiDiscrete([2, 2]))
+declaring("actions_many_at_once", "the action space must be Discrete", action_space=spaces.MultiDiscrete([200, 200]))
 declaring("actions_too_many", "the environment has 40,000 actions; at most 32,767", action_space=spaces.Discrete(40_000))
-declaring("observes_a_tuple", "is Tuple; allowed are", observation_space=spaces.Tuple([spaces.Discrete(2)]))
-declaring("observes_text_alone", "the observation is text alone", observation_space=spaces.Text(5), seen=lambda self: "a")
-declaring("observes_too_much", "numbers", observation_space=spaces.Box(0, 1, (200, 200), np.float32), needs_any_cells=True)
+declaring("observes_a_graph", "nothing of the observation can be read: observation is Graph, which is none of Box",
+          observation_space=spaces.Graph(spaces.Discrete(2), None))
+declaring("observes_too_much", "has 40000 numbers", observation_space=spaces.Box(-1, 1, (200, 200), np.float32),
+          needs_any_cells=True, seen=lambda self: np.zeros((200, 200), np.float32))
 
 
 @bad(r"raised AssertionError: action 1 is gone")

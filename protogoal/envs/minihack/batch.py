@@ -30,4 +30,4 @@ def river_batch(scenario: str = "narrow-river", monsters: int = 0, num_envs: int
     """N rivers as a `BatchEnv`; `space` defaults to a fresh `word_space()`. `render_mode` is for `picture`."""
     factory = partial(RiverEnv, scenario=scenario, monsters=monsters, max_steps=max_steps, crop=crop, pages=pages,
                       render_mode=render_mode)
-    return GymBatchEnv(factory, space or word_space(), num_envs, num_workers, on_event)
+    return GymBatchEnv(factory, space or word_space(), num_envs, num_workers, on_event, hidden=("message",))

@@ -21,7 +21,7 @@ from protogoal.agents.parts import EnvSpaces
 from protogoal.config import DeepConfig
 from protogoal.deep.network import set_buffers, weights_from_arrays
 from protogoal.deep.stored import check_actions
-from protogoal.domains.domain import make_batch_env, success_rule
+from protogoal.domains.domain import make_batch_env, settled, success_rule
 from protogoal.envs.success import SuccessRule
 from protogoal.record.events import Evaluated, Event, Measured, Progressed, Pursued
 from protogoal.run.local import play_episodes
@@ -48,7 +48,8 @@ class RaySession:
     learner_client: type[LearnerClient] = LearnerClient
 
     def __init__(self, config: DeepConfig):
-        self.config, self.agent = config, registry.agent(config.agent)
+        self.config = config = settled(config)
+        self.agent = registry.agent(config.agent)
         env, self.space = make_batch_env(config.env, 1)
         self.context = context = RunContext(config, EnvSpaces.of(env))
         env.close()

@@ -1,0 +1,215 @@
+"""Proto-goals from an observation space: what might be worth achieving in an environment nobody has described.
+
+| observed | proto-goals |
+|---|---|
+| Discrete, MultiDiscrete | every value |
+| MultiBinary | every bit |
+| bytes | every value of every byte |
+| small whole numbers on a grid | each value anywhere, and in each cell |
+| numbers | bins by the quantiles of the first steps, and records beyond them |
+| pictures | the brightness of 8 × 8 cells |
+| text | words |
+| numbers in `info` that are named | levels, and rises |
+
+MiniGrid and NetHack are known, and have predicates and names of their own. What has no proto-goals is said, with the reason.
+`own.space_of` is the caller; `protogoal space` prints the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+from protogoal.envs import known, nethack
+from protogoal.envs.counters import INFO, Counters
+from protogoal.envs.episodes import WHOLE
+from protogoal.envs.first_steps import FirstSteps, first_steps
+from protogoal.envs.readable import CROP, Readable, wrappers
+from protogoal.envs.readers import MOST_IDS, channel_ranges, kind_of
+from protogoal.goals.derived.counters import CounterLevels
+from protogoal.goals.derived.grids import GridValues
+from protogoal.goals.derived.minigrid import DIRECTIONS, MiniGridMap, MiniGridView
+from protogoal.goals.derived.nethack import STATUS, UNTOLD, NetHackMap
+from protogoal.goals.derived.numbers import Numbers
+from protogoal.goals.derived.pictures import SIDE, PictureCells, channel_axis
+from protogoal.goals.derived.together import Derived, Moments
+from protogoal.goals.derived.values import EveryBit, EveryValue
+from protogoal.goals.spaces import BagOfWords, ProtoGoalSpace
+
+MOST_NUMBERS = 128
+"""Numbers of one part that have goals of their own."""
+
+MOST_WORDS = 1_000
+
+LEAST_DEVIATION = 1e-6
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """A proto-goal space, and of what it was made: part of the observation → its space; and what has none, with the reason."""
+
+    space: ProtoGoalSpace
+    parts: dict[str, ProtoGoalSpace] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
+
+
+def derive(env: gymnasium.Env[Any, Any], others: Sequence[ProtoGoalSpace] = ()) -> Derivation:
+    """The proto-goals of an environment; `others` are added to them."""
+    named = parts_of(env)
+    left_out = left_out_of(env)
+    makers = {name: _maker(env, name, part) for name, part in named.items()}
+    first = _first_steps(env, named)
+    made: dict[str, ProtoGoalSpace] = {}
+    for name, make in makers.items():
+        try:
+            made[name] = make(first)
+        except _None as reason:
+            left_out[name] = str(reason)
+    made |= {f"your own {i + 1}" if len(others) > 1 else "your own": space for i, space in enumerate(others)}
+    if not made:
+        raise ValueError("no proto-goals follow from what the environment observes (" + "; ".join(
+            f"{name} {why}" for name, why in left_out.items()) + "); name a function that makes them: --space module:function")
+    return Derivation(Derived(list(made.values()), _moments(named, first)), made, left_out)
+
+
+def beside(space: ProtoGoalSpace, env: gymnasium.Env[Any, Any]) -> Derivation:
+    """A space of one's own instead; the numbers that the network reads are measured all the same."""
+    named = parts_of(env)
+    measured = {name: part for name, part in named.items() if name != INFO and kind_of(part) == "numbers"}
+    moments = _moments(named, _first_steps(env, measured))
+    return Derivation(Derived([space], moments) if moments else space, {"your own": space}, left_out_of(env))
+
+
+class _None(Exception):
+    """A part has no proto-goals; the words say why."""
+
+
+Maker = Callable[[FirstSteps], ProtoGoalSpace]
+
+
+def parts_of(env: gymnasium.Env[Any, Any]) -> dict[str, Any]:
+    """The parts of an environment's observation by name."""
+    whole = env.observation_space
+    return dict(whole.spaces) if isinstance(whole, spaces.Dict) else {WHOLE: whole}
+
+
+def left_out_of(env: gymnasium.Env[Any, Any]) -> dict[str, str]:
+    """Parts that cannot be read, and why."""
+    return next((dict(inner.left_out) for inner in wrappers(env) if isinstance(inner, Readable)), {})
+
+
+def _first_steps(env: gymnasium.Env[Any, Any], named: Mapping[str, Any]) -> FirstSteps:
+    """What the parts need to know that must be seen; nothing is played where none needs anything."""
+    numbers = [name for name, part in named.items() if kind_of(part) == "numbers"]
+    texts = [name for name, part in named.items() if kind_of(part) == "text"]
+    return first_steps(env, numbers, texts, WHOLE) if numbers or texts else FirstSteps({}, {})
+
+
+def _moments(named: Mapping[str, Any], first: FirstSteps) -> Moments:
+    """Mean and deviation of each number that the network reads."""
+    measured = {name: rows for name, rows in first.seen.items() if name != INFO and kind_of(named[name]) == "numbers"}
+    return {name: _mean_and_deviation(rows) for name, rows in measured.items()}
+
+
+def _mean_and_deviation(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    sound = rows[np.isfinite(rows).all(1)]
+    sound = sound if len(sound) else np.zeros((1, rows.shape[1]))
+    return sound.mean(0), np.maximum(sound.std(0), LEAST_DEVIATION)
+
+
+def _maker(env: gymnasium.Env[Any, Any], name: str, part: Any) -> Maker:
+    """How the proto-goals of one part are made, once the first steps have been seen."""
+    key = None if not isinstance(env.observation_space, spaces.Dict) else name
+    word = "state" if name == WHOLE else known.part_name(env, name)
+    if name == INFO:
+        return lambda first: _counters(env, first.seen[INFO])
+    kind = kind_of(part)
+    if known.is_nethack(env) and name in (*nethack.PARTS, CROP, "inv_glyphs"):
+        return _nethack(name, part)
+    if known.is_minigrid(env) and kind == "grid" and len(part.shape) == 3:
+        return lambda first: (MiniGridMap if known.sees_all(env) else MiniGridView)(part.shape[0], part.shape[1], key)
+    if known.is_minigrid(env) and name == "direction":
+        return lambda first: EveryValue(["direction"], [len(DIRECTIONS)], names=DIRECTIONS, key=key)
+    if kind == "values":
+        return lambda first: _values(env, word, part, key)
+    if kind in ("binary", "planes"):
+        return lambda first: EveryBit("bit" if name == WHOLE else name, part.shape, key)
+    if kind == "bytes":
+        words = [f"byte {i}" if name == WHOLE else f"{name} {i}" for i in range(part.shape[0])]
+        return lambda first: EveryValue(words, [256] * part.shape[0], key=key)
+    if kind == "grid":
+        return lambda first: _grid(word, part, key)
+    if kind == "picture":
+        sides = part.shape if len(part.shape) == 2 else tuple(np.delete(part.shape, channel_axis(part.shape)))
+        return lambda first: PictureCells("picture" if name == WHOLE else name, min(SIDE, sides[0]), min(SIDE, sides[1]), key)
+    if kind == "text":
+        return lambda first: _words(name, first, key)
+    return lambda first: _numbers(known.number_names(env, word, part), first.seen[name], part, key)
+
+
+def _values(env: gymnasium.Env[Any, Any], word: str, part: Any, key: str | None) -> ProtoGoalSpace:
+    if isinstance(part, spaces.Discrete):
+        if part.n > MOST_IDS:
+            raise _None(f"has {int(part.n):,} values, too many to list")
+        names, columns = known.value_names(env, int(part.n)) if key is None else ((), 0)
+        return EveryValue([word], [int(part.n)], [int(part.start)], names, columns, key)
+    sizes, starts = np.asarray(part.nvec).ravel(), np.asarray(part.start).ravel()
+    if sizes.sum() > 16 * MOST_IDS:
+        raise _None(f"has {int(sizes.sum()):,} values, too many to list")
+    return EveryValue([f"{word} {i}" for i in range(len(sizes))] if len(sizes) > 1 else [word], sizes.tolist(), starts.tolist(),
+                      key=key)
+
+
+def _grid(word: str, part: Any, key: str | None) -> ProtoGoalSpace:
+    if len(part.shape) == 2:
+        low = int(part.low.min())
+        return GridValues(word, part.shape[0], part.shape[1], [low], [int(part.high.max()) - low + 1], key=key)
+    axis = channel_axis(part.shape)
+    lows, sizes = channel_ranges(part)
+    rows, columns = (int(n) for n in np.delete(part.shape, axis))
+    return GridValues(word, rows, columns, lows.tolist(), sizes.tolist(), axis + 1, key)
+
+
+def _words(name: str, first: FirstSteps, key: str | None) -> ProtoGoalSpace:
+    if not first.changes[name]:
+        raise _None("is read by the network; it did not change within an episode, so its words are no goals")
+    return BagOfWords(MOST_WORDS, key)
+
+
+def _numbers(words: Sequence[str], seen: np.ndarray, part: Any, key: str | None,
+             columns: Sequence[int] | None = None) -> ProtoGoalSpace:
+    columns = list(range(min(len(words), MOST_NUMBERS))) if columns is None else list(columns)
+    low, high = (np.asarray(bound, np.float64).ravel()[columns] for bound in (part.low, part.high))
+    are_whole = np.issubdtype(part.dtype, np.integer)
+    return Numbers.fit([words[i] for i in columns], seen[:, columns], low, high, bool(are_whole), columns, key)
+
+
+def _nethack(name: str, part: Any) -> Maker:
+    if name == "glyphs":
+        kinds, table = nethack.glyph_kinds()
+        return lambda first: NetHackMap(kinds, table, *part.shape)
+    if name == "blstats":
+        told = [i for i, word in enumerate(STATUS[: part.shape[0]]) if word not in UNTOLD]
+        return lambda first: _numbers(STATUS, first.seen[name], part, name, told)
+
+    def none(first: FirstSteps) -> ProtoGoalSpace:
+        raise _None("is read by the network; its goals are those of glyphs")
+
+    return none
+
+
+def _counters(env: gymnasium.Env[Any, Any], seen: np.ndarray) -> ProtoGoalSpace:
+    """Numbers of `info`: counters where all that was seen is whole and not negative, else bins and records."""
+    words = next(inner.names for inner in wrappers(env) if isinstance(inner, Counters))
+    counts = [i for i in range(len(words)) if ((seen[:, i] % 1 == 0) & (seen[:, i] >= 0) | np.isnan(seen[:, i])).all()]
+    others = [i for i in range(len(words)) if i not in counts]
+    made: list[ProtoGoalSpace] = [CounterLevels([words[i] for i in counts], counts, INFO)] if counts else []
+    if others:
+        unbounded = np.full(len(others), np.inf)
+        made.append(Numbers.fit([words[i] for i in others], seen[:, others], -unbounded, unbounded, False, others, INFO))
+    return made[0] if len(made) == 1 else Derived(made)

@@ -1,0 +1,76 @@
+"""The proto-goals of an environment in words, before anybody trains: kinds, numbers, examples, what is on at the start.
+
+`protogoal space --env ID` prints it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from protogoal.envs.own import ADDS, own_batch, reference_of, shows_a_part, space_of
+
+LOOKED_AT = 50_000
+"""Proto-goals of one part whose kinds are counted; of more, so many spread over all."""
+
+EXAMPLES = 4
+MOST_STARTING = 24
+
+
+def describe(env: str, space: str = "", info: str = "") -> dict[str, Any]:
+    """JSON-able: the observation's parts with their proto-goals, what the network reads, what is left out, what starts on."""
+    derivation = space_of(env, space, info)
+    batch = own_batch(env, space, 1, shared=derivation.space, info=info)
+    try:
+        _, active = batch.reset(seed=0)
+        on = [derivation.space.name(int(i)) for i in active[0] if i >= 0]
+        read = {name: f"{part.kind} {'×'.join(map(str, part.shape))}" for name, part in batch.observation_spec.items()}
+        actions = batch.num_actions
+    finally:
+        batch.close()
+    return {
+        "env": env,
+        "space": {"": "derived from the observation"}.get(space, f"{space.removeprefix(ADDS)}, "
+                  f"{'added to what is derived' if space.startswith(ADDS) else 'instead of what could be derived'}"),
+        "info": list(reference_of(env, info).counters),
+        "is_partial": shows_a_part(env),
+        "actions": actions,
+        "size": derivation.space.size,
+        "network": read,
+        "parts": {name: _part(some) for name, some in derivation.parts.items()},
+        "left_out": derivation.left_out,
+        "on_at_the_start": on,
+    }
+
+
+def _part(space: Any) -> dict[str, Any]:
+    """One part's proto-goals: how many, of which kinds, and some names of each."""
+    ids = np.unique(np.linspace(0, space.size - 1, min(space.size, LOOKED_AT)).astype(np.int64))
+    kinds = Counter(space.kind(int(i)) for i in ids)
+    spread = ids[np.linspace(0, len(ids) - 1, 8 * EXAMPLES).astype(int)]
+    names = [name for name in dict.fromkeys(space.name(int(i)) for i in spread) if not name.endswith(")") or "(not " not in name]
+    examples = [names[i] for i in np.unique(np.linspace(0, len(names) - 1, EXAMPLES).astype(int))] if names else []
+    return {"size": space.size, "kinds": dict(kinds.most_common()), "examples": examples}
+
+
+def in_words(told: dict[str, Any]) -> str:
+    """The same for people."""
+    lines = [f"{told['env']}: {told['size']:,} proto-goals, {told['actions']} actions"
+             + ("; it shows only a part of its state: the network remembers (network.core)" if told["is_partial"] else ""),
+             f"proto-goals: {told['space']}"]
+    for name, part in told["parts"].items():
+        kinds = list(part["kinds"])
+        shown = ", ".join(kinds[:6]) + (f", … ({len(kinds):,} kinds)" if len(kinds) > 6 else "")
+        lines += [f"  {name}: {part['size']:,}", f"    kinds     {shown}", f"    examples  {'; '.join(part['examples'])}"]
+    if told["info"]:
+        lines.append(f"  of info, which the network does not see: {', '.join(told['info'])}")
+    on = told["on_at_the_start"]
+    more = f"; and {len(on) - MOST_STARTING} more" if len(on) > MOST_STARTING else ""
+    starts = "; ".join(on[:MOST_STARTING]) or "none"
+    lines.append(f"on at the start ({len(on)}): {starts}{more}")
+    lines.append("the network reads: " + ", ".join(f"{name} ({how})" for name, how in told["network"].items()))
+    for why in dict.fromkeys(told["left_out"].values()):
+        lines.append(f"left out: {', '.join(name for name, reason in told['left_out'].items() if reason == why)} {why}")
+    return "\n".join(lines)

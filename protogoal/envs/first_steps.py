@@ -1,0 +1,76 @@
+"""What the first steps show: random play with a fixed seed, before anything is trained.
+
+Numbers need their scale, and text whether it ever changes; both are found here once, in the same way in every process, and then
+stay. Actions are held for a while, which leads further than drawing each anew. `derive` asks, and only for environments that have
+such parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+from protogoal.envs.failure import failure
+from protogoal.envs.observed import fitting, part_of
+
+STEPS = 1_000
+LONGEST_HOLD = 8
+SEED = 20_260
+
+
+@dataclass(frozen=True)
+class FirstSteps:
+    """Of the wanted parts: what was seen, [n, …] of numbers; of texts, whether they changed within an episode."""
+
+    seen: dict[str, np.ndarray]
+    changes: dict[str, bool]
+
+
+def first_steps(env: gymnasium.Env[Any, Any], numbers: Collection[str], texts: Collection[str], whole: str,
+                steps: int = STEPS) -> FirstSteps:
+    """Plays random actions; `whole` names an observation that is not a dictionary."""
+    rng = np.random.default_rng(SEED)
+    rows: dict[str, list[np.ndarray]] = {name: [] for name in numbers}
+    changes = dict.fromkeys(texts, False)
+    before: dict[str, Any] = {}
+    episode, step, action, hold = 0, 0, 0, 0
+    declared, is_dict = _declared(env, numbers, whole), isinstance(env.observation_space, spaces.Dict)
+
+    def who() -> str:
+        return f"environment 0 (seed {SEED + episode}, {f'step {step}' if step else 'reset'})"
+
+    def look(observation: Any) -> None:
+        for name, (shape, dtype) in declared.items():
+            seen = fitting(part_of(observation, name, is_dict, who), name, shape, dtype, who)
+            rows[name].append(np.array(seen, np.float64).ravel())
+        for name in texts:
+            text = part_of(observation, name, is_dict, who)
+            changes[name] |= step > 0 and text != before[name]
+            before[name] = text
+
+    try:
+        look(env.reset(seed=SEED)[0])
+        for _ in range(steps):
+            if hold == 0:
+                action, hold = int(rng.integers(env.action_space.n)), int(rng.integers(1, LONGEST_HOLD + 1))  # type: ignore[attr-defined]
+            hold, step = hold - 1, step + 1
+            observation, _, terminated, truncated, _ = env.step(action + int(env.action_space.start))  # type: ignore[attr-defined]
+            look(observation)
+            if terminated or truncated:
+                episode, step = episode + 1, 0
+                look(env.reset(seed=SEED + episode)[0])
+    except (Exception, SystemExit) as error:
+        raise failure(error, who()) from error
+    return FirstSteps({name: np.stack(some) for name, some in rows.items()}, changes)
+
+
+def _declared(env: gymnasium.Env[Any, Any], names: Collection[str], whole: str) -> dict[str, tuple[tuple[int, ...], np.dtype]]:
+    """Shape and type of some parts."""
+    space: Any = env.observation_space
+    parts = dict(space.spaces) if isinstance(space, spaces.Dict) else {whole: space}
+    return {name: (tuple(parts[name].shape), np.dtype(parts[name].dtype)) for name in names}

@@ -1,0 +1,79 @@
+"""Environments that are known by name: what their numbers and values are called, and which show only a part of the world."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from protogoal.envs import nethack
+from protogoal.envs.readable import wrappers
+
+NUMBERS: dict[str, tuple[str, ...]] = {
+    "CartPoleEnv": ("cart position", "cart speed", "pole angle", "pole speed"),
+    "MountainCarEnv": ("position", "speed"),
+    "AcrobotEnv": ("cos first angle", "sin first angle", "cos second angle", "sin second angle", "first speed", "second speed"),
+    "LunarLander": ("x", "y", "speed in x", "speed in y", "angle", "turning speed", "left leg down", "right leg down"),
+}
+"""Class of an environment → its numbers."""
+
+PARTS: dict[str, dict[str, str]] = {
+    "BlackjackEnv": {"part 0": "your sum", "part 1": "dealer's card", "part 2": "usable ace"},
+}
+"""Class of an environment → what parts of its observation are called."""
+
+FULL_VIEWS = ("FullyObsWrapper", "SymbolicObsWrapper", "RGBImgObsWrapper")
+"""Wrappers of MiniGrid that show the whole grid."""
+
+
+def is_minigrid(env: gymnasium.Env[Any, Any]) -> bool:
+    return any(base.__module__.startswith("minigrid.") for base in type(env.unwrapped).__mro__)
+
+
+def is_nethack(env: gymnasium.Env[Any, Any]) -> bool:
+    named = getattr(env.observation_space, "spaces", {})
+    return isinstance(named, dict) and named.keys() >= nethack.PARTS
+
+
+def sees_all(env: gymnasium.Env[Any, Any]) -> bool:
+    """Whether a wrapper shows the whole grid of MiniGrid."""
+    return any(type(inner).__name__ in FULL_VIEWS for inner in wrappers(env))
+
+
+def is_partial(env: gymnasium.Env[Any, Any]) -> bool:
+    """Whether the observation is known to show only a part of the state: MiniGrid's view, NetHack's map."""
+    return (is_minigrid(env) and not sees_all(env)) or is_nethack(env)
+
+
+def part_name(env: gymnasium.Env[Any, Any], part: str) -> str:
+    """What a part of the observation is called."""
+    return PARTS.get(type(env.unwrapped).__name__, {}).get(part, part)
+
+
+def number_names(env: gymnasium.Env[Any, Any], word: str, part: Any) -> Sequence[str]:
+    """What the numbers of a part are called."""
+    size = int(np.prod(part.shape))
+    names = NUMBERS.get(type(env.unwrapped).__name__, ())
+    return names if len(names) == size else [f"{word}[{i}]" for i in range(size)] if size > 1 else [word]
+
+
+def value_names(env: gymnasium.Env[Any, Any], count: int) -> tuple[Sequence[str], int]:
+    """Names of the values of a Discrete observation; or the width of the grid whose cells they are."""
+    inner: Any = env.unwrapped
+    rows, columns = getattr(inner, "nrow", 0), getattr(inner, "ncol", 0)
+    shape = getattr(inner, "shape", None)
+    if not rows and isinstance(shape, tuple) and len(shape) == 2:  # CliffWalking
+        rows, columns = shape
+    if isinstance(rows, (int, np.integer)) and isinstance(columns, (int, np.integer)) and rows * columns == count:
+        return (), int(columns)
+    if type(inner).__name__ == "TaxiEnv":
+        return [_taxi(*inner.decode(i)) for i in range(count)], 0
+    return (), 0
+
+
+def _taxi(row: int, column: int, passenger: int, destination: int) -> str:
+    places = ("red", "green", "yellow", "blue", "taxi")
+    where = f"{'in the' if passenger == 4 else 'at'} {places[passenger]}"
+    return f"taxi at ({row},{column}), passenger {where}, to {places[destination]}"

@@ -1,0 +1,119 @@
+"""Numbers: bins by quantiles of the first steps, and records, levels beyond all that was seen then.
+
+    bin k of x:  e_k ≤ x < e_{k+1}            e: the quantiles 1/8 … 7/8 of the first steps
+    records:     x ≥ max + r·δ, x ≤ min − r·δ  r = 1 … 8,  δ = (max − min)/4, within the declared bounds
+
+Both are found once and then stay, so that a bit means the same for ever. A number that did not change in the first steps has no
+bins; whole numbers then have records one by one ("depth ≥ 2").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protogoal.goals.active import PAD, ascending
+from protogoal.goals.spaces import ProtoGoalSpace
+
+BINS = 8
+RECORDS = 8  # on each side
+Floats = NDArray[np.float64]
+
+
+class Numbers(ProtoGoalSpace):
+    """Bins and records of D numbers; observation [N, …], of which `columns` are taken after flattening (default: all)."""
+
+    def __init__(self, words: Sequence[str], edges: Sequence[Sequence[float]], above: Sequence[Sequence[float]],
+                 below: Sequence[Sequence[float]], columns: Sequence[int] | None = None, key: str | None = None):
+        self.words = tuple(words)
+        super().__init__(len(self.words) * (BINS + 2 * RECORDS), key)
+        self.columns = np.arange(len(self.words)) if columns is None else np.asarray(columns, np.int64)
+        self._set(edges, above, below)
+
+    @property
+    def usual_active(self) -> int:
+        return len(self.words) + 2
+
+    @staticmethod
+    def fit(words: Sequence[str], samples: Floats, low: Floats, high: Floats, are_whole: bool,
+            columns: Sequence[int] | None = None, key: str | None = None) -> Numbers:
+        """Bins and records of what was seen first, [n, D], within the bounds [D]."""
+        edges, above, below = [], [], []
+        for x, least, most in zip(samples.T, low, high, strict=True):
+            x = x[np.isfinite(x)]
+            x = x if len(x) else np.zeros(1)
+            cuts = np.unique(np.quantile(x, np.arange(1, BINS) / BINS, method="higher"))
+            edges.append(cuts[cuts > x.min()])
+            step = (x.max() - x.min()) / 4
+            if are_whole:
+                step = max(1.0, round(step))
+            elif step == 0 and np.isfinite(most - least):
+                step = (most - least) / RECORDS
+            ladder = step * np.arange(1, RECORDS + 1) if step > 0 else np.empty(0)
+            above.append([level for level in x.max() + ladder if level <= most])
+            below.append([level for level in x.min() - ladder if level >= least])
+        return Numbers(words, edges, above, below, columns, key)
+
+    def _set(self, edges: Sequence[Sequence[float]], above: Sequence[Sequence[float]], below: Sequence[Sequence[float]]) -> None:
+        self._edges = _padded(edges, BINS - 1, np.inf, len(self.words))
+        self._above = _padded(above, RECORDS, np.inf, len(self.words))
+        self._below = _padded(below, RECORDS, -np.inf, len(self.words))
+
+    def _active(self, s: Any, a: Any, s_next: Any) -> Any:
+        x = np.asarray(s_next, np.float64).reshape(len(s_next), -1)[:, self.columns, None]  # [N, D, 1]
+        place = np.arange(len(self.words))
+        has_bins = np.isfinite(self._edges[:, 0]) & ~np.isnan(x[..., 0])
+        bins = np.where(has_bins, (x >= self._edges).sum(-1) + BINS * place, PAD)  # [N, D]
+        first = BINS * len(place) + 2 * RECORDS * place[:, None] + np.arange(RECORDS)  # [D, R]
+        above = np.where(x >= self._above, first, PAD)
+        below = np.where(x <= self._below, first + RECORDS, PAD)
+        return ascending(np.concatenate([part.reshape(len(x), -1) for part in (bins, above, below)], 1))
+
+    def _locate(self, i: int) -> tuple[int, int, int]:
+        """The number, its side (0 bins, 1 above, 2 below) and the place there."""
+        if i < BINS * len(self.words):
+            return i // BINS, 0, i % BINS
+        number, rest = divmod(i - BINS * len(self.words), 2 * RECORDS)
+        return number, 1 + rest // RECORDS, rest % RECORDS
+
+    def name(self, i: int) -> str:
+        number, side, k = self._locate(i)
+        word = self.words[number]
+        if side:
+            level = (self._above if side == 1 else self._below)[number, k]
+            sign = "≥" if side == 1 else "≤"
+            return f"{word} {sign} {level:.4g}" if np.isfinite(level) else f"{word}, record {k + 1} {sign} (not possible)"
+        edges = [-np.inf, *self._edges[number], np.inf]
+        low, high = edges[k], edges[k + 1]
+        if np.isinf(low) and low > 0:
+            return f"{word}, bin {k + 1} (not possible)"
+        if np.isinf(low):
+            return f"{word} < {high:.4g}"
+        return f"{word} ≥ {low:.4g}" if np.isinf(high) else f"{word} {low:.4g} … {high:.4g}"
+
+    def kind(self, i: int) -> str:
+        number, side, _ = self._locate(i)
+        return f"{self.words[number]}{' record' if side else ''}"
+
+    def state_dict(self) -> dict[str, Any]:
+        sides = {"edges": self._edges, "above": self._above, "below": self._below}
+        return {name: [row[np.isfinite(row)].tolist() for row in rows] for name, rows in sides.items()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self._set(state["edges"], state["above"], state["below"])
+
+
+def _padded(rows: Sequence[Sequence[float]], width: int, fill: float, count: int) -> Floats:
+    """Rows of different lengths as one array [count, width]."""
+    padded = np.full((count, width), fill)
+    if len(rows) != count:
+        raise ValueError(f"levels of {len(rows)} numbers, this space has {count}")
+    for mine, row in zip(padded, rows, strict=True):
+        values = np.asarray(row, np.float64)
+        if values.ndim != 1 or len(values) > width or not np.isfinite(values).all():
+            raise ValueError(f"levels of a number must be up to {width} finite numbers")
+        mine[: len(values)] = values
+    return padded

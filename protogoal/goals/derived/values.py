@@ -1,0 +1,92 @@
+"""Every value of a few whole numbers: Discrete, MultiDiscrete, the bytes of a machine's memory; and every bit of MultiBinary.
+
+The numbers of one component are one kind, so its trials pool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protogoal.goals.active import PAD, ascending, sparse_bits
+from protogoal.goals.spaces import ProtoGoalSpace
+
+
+class EveryValue(ProtoGoalSpace):
+    """Bit (i, v): component i has the value start_i + v; observation [N, …], flattened to [N, F].
+
+    `words` names the components, `names` the values of a component, where they have names. With `columns`, the one component is a
+    place on a grid of that width, row by row.
+    """
+
+    def __init__(self, words: Sequence[str], sizes: Sequence[int], starts: Sequence[int] | None = None,
+                 names: Sequence[str] = (), columns: int = 0, key: str | None = None):
+        self.words, self.names, self.columns = tuple(words), tuple(names), int(columns)
+        self._sizes = np.asarray(sizes, np.int64)
+        self._starts = np.zeros_like(self._sizes) if starts is None else np.asarray(starts, np.int64)
+        self._offsets = np.concatenate([[0], np.cumsum(self._sizes)[:-1]]).astype(np.int64)
+        super().__init__(int(self._sizes.sum()), key)
+
+    @property
+    def usual_active(self) -> int:
+        return len(self._sizes)
+
+    def _active(self, s: Any, a: Any, s_next: Any) -> Any:
+        values = np.asarray(s_next).reshape(len(s_next), -1).astype(np.int64) - self._starts  # [N, F]
+        is_known = (values >= 0) & (values < self._sizes)
+        return ascending(np.where(is_known, values + self._offsets, PAD))
+
+    def _locate(self, i: int) -> tuple[int, int]:
+        component = int(np.searchsorted(self._offsets, i, side="right")) - 1
+        return component, i - int(self._offsets[component])
+
+    def name(self, i: int) -> str:
+        component, value = self._locate(i)
+        if self.columns:
+            return "at ({},{})".format(*divmod(value, self.columns))
+        if self.names:
+            return self.names[value]
+        return f"{self.words[component]} = {value + int(self._starts[component])}"
+
+    def kind(self, i: int) -> str:
+        return self.words[self._locate(i)[0]]
+
+    def cell(self, i: int) -> tuple[int, int] | None:
+        return divmod(i, self.columns) if self.columns else None
+
+    @property
+    def grid(self) -> tuple[int, int] | None:
+        return (-(-self.size // self.columns), self.columns) if self.columns else None
+
+
+class EveryBit(ProtoGoalSpace):
+    """Bit i: number i of an observation of zeros and ones is 1; [N, F], [N, rows, columns] or [N, planes, rows, columns]."""
+
+    def __init__(self, word: str, shape: Sequence[int], key: str | None = None):
+        self.word, self.shape = word, tuple(int(n) for n in shape)
+        super().__init__(int(np.prod(self.shape)), key)
+
+    def _active(self, s: Any, a: Any, s_next: Any) -> Any:
+        flat: NDArray[np.bool_] = np.asarray(s_next).reshape(len(s_next), -1) != 0
+        return sparse_bits(flat)
+
+    def name(self, i: int) -> str:
+        cell = self.cell(i)
+        return f"{self.word} {i} is on" if cell is None else f"{self.kind(i)} at ({cell[0]},{cell[1]})"
+
+    def kind(self, i: int) -> str:
+        planes = len(self.shape) == 3 and self.shape[0] > 1
+        return f"{self.word} {i // (self.shape[1] * self.shape[2])}" if planes else self.word
+
+    def cell(self, i: int) -> tuple[int, int] | None:
+        if len(self.shape) < 2:
+            return None
+        rows, columns = self.shape[-2:]
+        return divmod(i % (rows * columns), columns)
+
+    @property
+    def grid(self) -> tuple[int, int] | None:
+        return (self.shape[-2], self.shape[-1]) if len(self.shape) > 1 else None
