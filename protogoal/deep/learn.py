@@ -20,10 +20,13 @@ from torch import Tensor
 
 from protogoal.deep import returns_torch
 from protogoal.deep.average import AverageWeights
+from protogoal.deep.bilinear import factors_of_taken
 from protogoal.deep.device import device_of, fetch, place
 from protogoal.deep.network import QNetwork, weights_from_arrays, weights_to_arrays
+from protogoal.deep.optimizer import Descent
+from protogoal.deep.product import affine
 from protogoal.deep.relabel import BatchGoals, KnownGoals, relabel
-from protogoal.deep.returns import h, h_inverse, multi_step_targets
+from protogoal.deep.returns import h, multi_step_targets
 from protogoal.deep.scale import largest, legible
 from protogoal.deep.segments import Segments
 from protogoal.deep.settings import LearnerSettings
@@ -34,7 +37,9 @@ Seed = int | np.random.SeedSequence
 
 
 class Values(NamedTuple):
-    """Q of the actions taken, with gradient, [T, N, G]; and of all actions by both networks, without, [T+1, N, A, G]."""
+    """Q of the actions taken, with gradient, [T, N, G]; and without, of all actions in the states after, by both networks,
+    [T, N, A, G].
+    """
 
     taken: Tensor
     online: Tensor
@@ -49,14 +54,7 @@ class Learner:
         self.device = device_of(network)
         self.target.load_state_dict(network.state_dict())
         self.target.requires_grad_(False)
-        self._weights = list(network.parameters())
-        self.optimizer = torch.optim.AdamW(
-            self._weights,
-            lr=settings.learning_rate,
-            eps=settings.adam_epsilon,
-            weight_decay=settings.weight_decay,
-            fused=True,
-        )
+        self.optimizer = Descent(network.parameters(), settings.learning_rate, settings.adam_epsilon, settings.weight_decay)
         self.average = AverageWeights(network, settings.average_decay)
         self.rng = np.random.default_rng(seed)
         self._generation = np.zeros(0, np.int32)  # of the slots, as last learned
@@ -104,66 +102,56 @@ class Learner:
     def values(self, batch: Segments, goals: BatchGoals) -> Values:
         """What both networks say of a batch."""
         action = place(batch.action[self.burn_in :].astype(np.int64), self.device)  # [T, N]
-        z, z_target = self._features(batch)  # [T+1, N, H]
-        taken, online = self._values(z, action, goals)
+        members = place(goals.slots, self.device)
+        inputs = unroll_inputs(batch, self.device)
+        z = _unroll_after(self.network, inputs, self.burn_in)  # [T+1, N, H]
+        taken, online = self._values(z, action, members)
         with torch.no_grad():
-            return Values(taken, online, all_values(self.target, z_target, goals))
+            skip = self.burn_in + (self.target.core is None)  # a state is its observation: the first is not asked for
+            z_target = _unroll_after(self.target, inputs, skip)[-len(action) :]
+            return Values(taken, online, all_values(self.target, z_target, members))
 
     def descend(self, batch: Segments, goals: BatchGoals, values: Values, q_greedy: Tensor) -> dict[str, float]:
-        """One gradient step; `q_greedy` [T+1, N, A, G] says which action the target policy takes."""
+        """One gradient step; `q_greedy` [T, N, A, G] says which action the target policy takes."""
         learned = batch.last(batch.steps - self.burn_in)
         targets = self._targets(learned, goals, q_greedy, values.target)
         counts_for = place(learned.is_valid * learned.weight, self.device).unsqueeze(-1)  # [T, N, 1]
-        weight = place(goals.weight, self.device) * counts_for  # [T, N, G]
-        error = values.taken - targets
-        loss = (weight * error * error).sum() / max(1, int(learned.is_valid.sum()))
+        weight = place(goals.weight, self.device) * counts_for / max(1, int(learned.is_valid.sum()))  # [T, N, G]
+        error = values.taken.detach() - targets
+        slope = weight * error
+        loss = (slope * error).sum()
         extra = self.extra_loss(learned)
-        loss = loss + sum(extra.values()) if extra else loss
-        figure = finite(loss, self.updates)
-        self.optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        norm = 0.0
-        if self.settings.max_gradient_norm > 0:
-            limit = self.settings.max_gradient_norm
-            norm = float(torch.nn.utils.clip_grad_norm_(self._weights, limit))
-        self.optimizer.step()
+        figure = finite(loss + sum(extra.values()) if extra else loss, self.updates)
+        self.optimizer.forget()
+        torch.autograd.backward([values.taken, *extra.values()], [2.0 * slope, *(None for _ in extra)])
+        norm = self.optimizer.descend(self.settings.max_gradient_norm)
         self.updates += 1
         if self.updates % self.settings.target_period == 0:
             self.target.load_state_dict(self.network.state_dict())
         figures = {name: float(value.detach()) for name, value in extra.items()}
         return {"loss": figure, "gradient_norm": norm, "goals_learned": goals.weight.shape[1]} | figures
 
-    def _features(self, batch: Segments) -> tuple[Tensor, Tensor]:
-        """z [T+1, N, H] of both networks, after the burn-in, which warms up the core and carries no gradient."""
-        inputs = unroll_inputs(batch, self.device)
-        z = _unroll_after_burn_in(self.network, inputs, self.burn_in)
-        with torch.no_grad():
-            z_target = _unroll_after_burn_in(self.target, inputs, self.burn_in)
-        return z, z_target
-
-    def _values(self, z: Tensor, action: Tensor, goals: BatchGoals) -> tuple[Tensor, Tensor]:
-        """Q of the actions taken, with gradient, [T, N, G]; and of all actions without, [T+1, N, A, G]."""
+    def _values(self, z: Tensor, action: Tensor, members: Tensor) -> tuple[Tensor, Tensor]:
+        """Q of the actions taken, with gradient, [T, N, G]; and of all actions in the states after them, without, [T, N, A, G]."""
         network = self.network
         steps, n = action.shape
         if network.settings.join == "bilinear":
-            members = place(goals.slots, self.device)
-            psi, phi = network.state_factors(z), network.goal_factors(members)  # [T+1, N, A, d], [G, d] or [N, K, d]
-            psi_taken = psi.flatten(0, 2)[_flat_action(action, network.num_actions)].view(steps, n, -1)
-            if goals.is_shared:
-                return psi_taken @ phi.T, psi.detach() @ phi.detach().T
-            q_taken = torch.einsum("tnd,nkd->tnk", psi_taken, phi)
-            return q_taken, torch.einsum("tnad,nkd->tnak", psi.detach(), phi.detach()).contiguous()
-        q = all_values(network, z, goals)
+            weights = network.psi.weight, network.psi.bias, network.num_actions
+            taken, psi = factors_of_taken(z.flatten(0, 1), action.flatten(), *weights)
+            phi = network.goal_factors(members)  # [G, d] or [N, K, d]
+            with torch.no_grad():
+                online = join(psi.view(steps + 1, n, network.num_actions, -1)[1:], phi)
+            return join(taken.view(steps, n, 1, -1), phi).squeeze(2), online
+        q = all_values(network, z, members)
         chosen = action.view(steps, n, 1, 1).expand(-1, -1, 1, q.shape[-1])
-        return q[:-1].gather(2, chosen).squeeze(2), q.detach()
+        return q[:-1].gather(2, chosen).squeeze(2), q[1:].detach()
 
     def _targets(self, batch: Segments, goals: BatchGoals, q_greedy: Tensor, q_target: Tensor) -> Tensor:
         """G [T, N, G], by the compiled kernels on the CPU, elsewhere in torch."""
         s = self.settings
         if self.device.type == "cpu":
-            values = h_inverse(q_target.numpy()) if s.value_transform == "h" else q_target.numpy()
             made = multi_step_targets(s.returns, goals.reward, goals.discount, batch.action, batch.is_valid, q_greedy.numpy(),
-                                      values, s.trace_lambda, s.n_steps)
+                                      q_target.numpy(), s.trace_lambda, s.n_steps, is_squashed=s.value_transform == "h")
             if s.clip_goal_values:
                 np.clip(made[..., 1:], 0.0, 1.0, out=made[..., 1:])
             return torch.from_numpy(h(made) if s.value_transform == "h" else made)
@@ -227,17 +215,22 @@ def optimizer_from_arrays(
                                       in moment.items()}
 
 
-def all_values(network: QNetwork, z: Tensor, goals: BatchGoals) -> Tensor:
-    """Q(s, ·, g) for states z [T+1, N, H] and a batch's goals → contiguous [T+1, N, A, G]."""
-    members = place(goals.slots, z.device)
-    states, n, width = z.shape
-    if goals.is_shared:
-        return network.q_all(z.reshape(-1, width), members).view(states, n, network.num_actions, -1).contiguous()
+def join(psi: Tensor, phi: Tensor) -> Tensor:
+    """ψ·φ of states' factors [T, N, A, d] and goals' [G, d], or each segment's own [N, K, d] → contiguous [T, N, A, G or K]."""
+    if phi.ndim == 2:
+        return affine(psi, phi)
+    steps, n, num_actions, rank = psi.shape
+    rows = psi.transpose(0, 1).reshape(n, steps * num_actions, rank)
+    return (rows @ phi.transpose(1, 2)).view(n, steps, num_actions, -1).transpose(0, 1).contiguous()
+
+
+def all_values(network: QNetwork, z: Tensor, members: Tensor) -> Tensor:
+    """Q(s, ·, g) for states z [T, N, H] and goals [G, L], or each segment's own [N, K, L] → contiguous [T, N, A, G or K]."""
     if network.settings.join == "bilinear":
-        q = torch.einsum("tnad,nkd->tnak", network.state_factors(z), network.goal_factors(members))
-        return q.contiguous()
-    each = members.expand(states, *members.shape).flatten(0, 1)  # [T+1·N, K, L]
-    q = network.q_each(z.reshape(-1, width), each).view(states, n, members.shape[1], network.num_actions)
+        return join(network.state_factors(z), network.goal_factors(members))
+    steps, n, width = z.shape
+    each = members.expand(steps, n, *members.shape[-2:]).flatten(0, 1)  # [T·N, K, L]
+    q = network.q_each(z.reshape(-1, width), each).view(steps, n, members.shape[-2], network.num_actions)
     return q.transpose(2, 3).contiguous()
 
 
@@ -251,18 +244,14 @@ def unroll_inputs(batch: Segments, device: torch.device = CPU) -> tuple[dict[str
     return observation, action, reward, is_first, core
 
 
-def _unroll_after_burn_in(network: QNetwork, inputs: tuple[Any, ...], burn_in: int) -> Tensor:
+def _unroll_after(network: QNetwork, inputs: tuple[Any, ...], burn_in: int) -> Tensor:
+    """z [T+1, N, H] after the burn-in, which warms up the core and carries no gradient."""
     observation, action, reward, is_first, core = inputs
     if burn_in and network.core is not None:
         with torch.no_grad():
             before = {name: array[:burn_in] for name, array in observation.items()}
             _, core = network.unroll(before, action[:burn_in], reward[:burn_in], is_first[:burn_in], core)
     after = {name: array[burn_in:] for name, array in observation.items()}
-    z, _ = network.unroll(after, action[burn_in:], reward[burn_in:], is_first[burn_in:], core)
+    z: Tensor = network.unroll(after, action[burn_in:], reward[burn_in:], is_first[burn_in:], core)[0]
     return z
 
-
-def _flat_action(action: Tensor, num_actions: int) -> Tensor:
-    """Rows of [T+1 · N · A] that hold the actions taken in the first T states, [T·N]."""
-    flat = action.flatten()
-    return torch.arange(len(flat), device=action.device) * num_actions + flat

@@ -22,7 +22,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from protogoal.deep import lstm
+from protogoal.deep.bag import sum_of_rows
+from protogoal.deep.bilinear import dueling, dueling_weights
 from protogoal.deep.device import device_of, fetch
+from protogoal.deep.product import Affine, affine
 from protogoal.deep.settings import NetworkSettings
 from protogoal.envs.vector import ArraySpec
 
@@ -41,13 +45,11 @@ class ActiveTorso(nn.Module):
         self.embedding = nn.EmbeddingBag(spec.num_values + 1, settings.hidden, mode="sum", padding_idx=spec.num_values)
         self.bias = nn.Parameter(torch.zeros(settings.hidden))
         self.norm = nn.LayerNorm(settings.hidden)
-        self.pad = spec.num_values
         nn.init.normal_(self.embedding.weight, std=spec.shape[0] ** -0.5)
         self.size = settings.hidden
 
     def forward(self, active: Tensor) -> Tensor:
-        ids = torch.where(active < 0, self.pad, active.long())
-        return F.relu(self.norm(self.embedding(ids) + self.bias))
+        return F.relu(self.norm(sum_of_rows(active, self.embedding.weight) + self.bias))
 
 
 class VectorTorso(nn.Module):
@@ -55,7 +57,7 @@ class VectorTorso(nn.Module):
 
     def __init__(self, spec: ArraySpec, settings: NetworkSettings):
         super().__init__()
-        self.linear = nn.Linear(spec.shape[0], settings.hidden)
+        self.linear = Affine(spec.shape[0], settings.hidden)
         self.norm = nn.LayerNorm(settings.hidden)
         self.size = settings.hidden
 
@@ -99,7 +101,7 @@ class ConvolutionTorso(nn.Module):
             layers += [nn.Conv2d(planes, channels, 3, stride=stride, padding=1), nn.ReLU()]
             planes, height, width = channels, -(-height // stride), -(-width // stride)
         self.convolutions = nn.Sequential(*layers)
-        self.linear = nn.Linear(planes * height * width, settings.hidden)
+        self.linear = Affine(planes * height * width, settings.hidden)
         self.norm = nn.LayerNorm(settings.hidden)
         self.size = settings.hidden
 
@@ -165,15 +167,13 @@ class GoalBranch(nn.Module):
         super().__init__()
         self.embedding = nn.EmbeddingBag(num_bits + 1, settings.goal_hidden, mode="sum", padding_idx=num_bits)
         self.bias = nn.Parameter(torch.zeros(settings.goal_hidden))
-        self.pad = num_bits
         nn.init.normal_(self.embedding.weight, std=BRANCH_STD)
         with torch.no_grad():
             self.embedding.weight[num_bits] = 0.0
 
     def forward(self, members: Tensor) -> Tensor:
-        ids = torch.where(members < 0, self.pad, members.long())
-        bag = self.embedding(ids.reshape(-1, ids.shape[-1])) + self.bias
-        return F.relu(bag).view(*ids.shape[:-1], -1)
+        bag = sum_of_rows(members.reshape(-1, members.shape[-1]), self.embedding.weight) + self.bias
+        return F.relu(bag).view(*members.shape[:-1], -1)
 
 
 class GoalFactors(nn.Module):
@@ -186,22 +186,23 @@ class GoalFactors(nn.Module):
 
     def __init__(self, num_bits: int, settings: NetworkSettings):
         super().__init__()
-        self.pad, self.task = num_bits, num_bits + 1
-        self.free = nn.EmbeddingBag(num_bits + 2, settings.rank, mode="mean", padding_idx=self.pad)
+        self.task = num_bits + 1
+        self.free = nn.EmbeddingBag(num_bits + 2, settings.rank, mode="mean", padding_idx=num_bits)
         self.branch = GoalBranch(num_bits, settings)
-        self.mix = nn.Linear(settings.goal_hidden, settings.rank)
+        self.mix = Affine(settings.goal_hidden, settings.rank)
         nn.init.normal_(self.free.weight, std=FREE_STD)
 
     def forward(self, members: Tensor) -> Tensor:
         rows = members.reshape(-1, members.shape[-1])
-        size = (rows >= 0).sum(1)
-        ids = torch.where(rows < 0, self.pad, rows.long())
-        ids[:, 0] = torch.where(size == 0, self.task, ids[:, 0])
-        factors: Tensor = self.free(ids)
-        together = torch.nonzero(size > 1).squeeze(1)
-        if len(together):
-            joined = self.mix(self.branch(rows[together])) / self.mix.in_features**0.5
-            factors = factors.index_add(0, together, joined)
+        size = (rows >= 0).sum(1, keepdim=True)
+        first = torch.where(size == 0, self.task, rows[:, :1])
+        factors = sum_of_rows(first if rows.shape[1] == 1 else torch.cat([first, rows[:, 1:]], 1), self.free.weight)
+        if rows.shape[1] > 1:
+            factors = factors / size.clamp(min=1)
+            together = torch.nonzero(size.squeeze(1) > 1).squeeze(1)
+            if len(together):
+                joined = self.mix(self.branch(rows[together])) / self.mix.in_features**0.5
+                factors = factors.index_add(0, together, joined)
         return factors.view(*members.shape[:-1], -1)
 
 
@@ -221,7 +222,7 @@ class QNetwork(nn.Module):
         width = settings.hidden * len(observation_spec)
         layers: list[nn.Module] = []
         for _ in range(settings.layers):
-            layers += [nn.Linear(width, settings.hidden), nn.LayerNorm(settings.hidden), nn.ReLU()]
+            layers += [Affine(width, settings.hidden), nn.LayerNorm(settings.hidden), nn.ReLU()]
             width = settings.hidden
         self.layers = nn.Sequential(*layers)
         self.core: nn.LSTMCell | None = None
@@ -229,13 +230,13 @@ class QNetwork(nn.Module):
             self.core = nn.LSTMCell(width + num_actions + 1, settings.hidden)
             width = settings.hidden
         if settings.join == "bilinear":
-            self.psi = nn.Linear(width, (num_actions + 1) * settings.rank)
+            self.psi = Affine(width, (num_actions + 1) * settings.rank)
             self.phi = GoalFactors(num_bits, settings)
             nn.init.normal_(self.psi.weight, std=(width * settings.rank) ** -0.5)
         else:
             self.goal_branch = GoalBranch(num_bits, settings)
-            self.mix = nn.Sequential(nn.Linear(width + settings.goal_hidden, settings.hidden), nn.ReLU())
-            self.head = nn.Linear(settings.hidden, num_actions + 1)
+            self.mix = nn.Sequential(Affine(width + settings.goal_hidden, settings.hidden), nn.ReLU())
+            self.head = Affine(settings.hidden, num_actions + 1)
 
     def goal_tables(self) -> list[tuple[Tensor, float]]:
         """Weights with a row for each slot, and the size of a fresh row's numbers."""
@@ -273,19 +274,12 @@ class QNetwork(nn.Module):
         goes_on = (~is_first).float().unsqueeze(-1)  # [T, N, 1]
         taken = F.one_hot(previous_action.long(), self.num_actions).float() * goes_on
         x = torch.cat([x.view(steps, batch, -1), taken, previous_reward.unsqueeze(-1) * goes_on], -1)
-        outputs = []
-        hidden, cell = core.float().unbind(1)
-        for t in range(steps):
-            hidden, cell = self.core(x[t], (hidden * goes_on[t], cell * goes_on[t]))
-            outputs.append(hidden)
-        return torch.stack(outputs), torch.stack([hidden, cell], 1)
+        return lstm.unroll(self.core, x, goes_on, core.float())
 
     def state_factors(self, z: Tensor) -> Tensor:
-        """ψ(s, a) [..., A, d] of the bilinear join, dueling folded in: Q = V + A − mean A, each linear in φ(g)."""
-        streams = self.psi(z).view(*z.shape[:-1], self.num_actions + 1, self.settings.rank)
-        advantage = streams[..., :-1, :]
-        factors: Tensor = streams[..., -1:, :] + advantage - advantage.mean(-2, keepdim=True)
-        return factors
+        """ψ(s, a) [..., A, d] of the bilinear join, dueling."""
+        factors = affine(z, *dueling_weights(self.psi.weight, self.psi.bias, self.num_actions))
+        return factors.view(*z.shape[:-1], self.num_actions, self.settings.rank)
 
     def goal_factors(self, members: Tensor) -> Tensor:
         """φ(g) [..., d] of the bilinear join, for goals [..., L]."""
@@ -295,19 +289,21 @@ class QNetwork(nn.Module):
     def q_all(self, z: Tensor, members: Tensor) -> Tensor:
         """Q of every goal in every state: z [M, H], members [G, L] → [M, A, G]."""
         if self.settings.join == "bilinear":
-            return F.linear(self.state_factors(z), self.goal_factors(members))
+            return affine(self.state_factors(z), self.goal_factors(members))
         return self.q_each(z, members.expand(len(z), *members.shape)).transpose(1, 2)
 
     def q_each(self, z: Tensor, members: Tensor) -> Tensor:
         """Q of each state's own goals: z [M, H], members [M, K, L] → [M, K, A]."""
         if self.settings.join == "bilinear":
-            return torch.einsum("mkd,mad->mka", self.goal_factors(members), self.state_factors(z))
+            return self.q_of(z, self.goal_factors(members))
         goal = self.goal_branch(members)
         state = z.unsqueeze(1).expand(-1, members.shape[1], -1)
-        streams = self.head(self.mix(torch.cat([state, goal], -1)))  # [M, K, A+1]
-        advantage = streams[..., :-1]
-        q: Tensor = streams[..., -1:] + advantage - advantage.mean(-1, keepdim=True)
-        return q
+        return dueling(self.head(self.mix(torch.cat([state, goal], -1))), -1)
+
+    def q_of(self, z: Tensor, factors: Tensor) -> Tensor:
+        """Q of each state's own goals by their φ: z [M, H], factors [M, K, d] → [M, K, A]. The bilinear join's."""
+        streams = self.psi(z).view(len(z), self.num_actions + 1, self.settings.rank)
+        return dueling(factors @ streams.transpose(1, 2), -1)  # few goals: dueling is cheaper after the product
 
 
 def make_network(

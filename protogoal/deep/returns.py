@@ -9,8 +9,9 @@ a* = argmax_a Q_online(s', a) and value it by the target network ("double"):
   nstep    G_t = r_t + γ_t r_{t+1} + … + γ_t⋯γ_{t+n−1} Q(s_{t+n}, a*)
 
 Retrace needs no behaviour probability: the target policy is greedy, so its trace is cut at the first other action.
-Goals are the innermost axis, so a kernel runs over them as over a vector. `deep.learn` calls it with values from both
-networks, as numpy views of torch tensors.
+Of all actions' values only two a state are used, that of a* and that of the action taken: they are picked first, and if values are
+squashed by h, only they are stretched. Goals are the innermost axis, and kernels take rows of it, so that they run over vectors.
+`deep.learn` calls it with values from both networks, as numpy views of torch tensors.
 """
 
 from __future__ import annotations
@@ -56,15 +57,16 @@ def multi_step_targets(
     q_target: Floats,
     trace_lambda: float = 0.95,
     n_steps: int = 5,
+    is_squashed: bool = False,
 ) -> Floats:
     """Targets G [T, N, G] by the formulas above.
 
-    reward, discount [T, N, G]; action, is_valid [T, N]; q_online, q_target [T+1, N, A, G]. A transition that is not
-    valid (its successor was not stored: a time limit) gets a target that must not be used, and the one before it
-    bootstraps from the state in between instead of looking past it.
+    reward, discount [T, N, G]; action, is_valid [T, N]; q_online, q_target [T, N, A, G] of the states after the transitions. A
+    transition that is not valid (its successor was not stored: a time limit) gets a target that must not be used, and the one
+    before it bootstraps from the state in between instead of looking past it. Of values squashed by h the targets are not squashed.
     """
     steps, batch, goals = reward.shape
-    expected = (steps + 1, batch, q_online.shape[2], goals)
+    expected = (steps, batch, q_online.shape[2], goals)
     for name, array, shape in (
         ("discount", discount, (steps, batch, goals)),
         ("action", action, (steps, batch)),
@@ -74,29 +76,40 @@ def multi_step_targets(
     ):
         if array.shape != shape:
             raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
-    targets = np.empty((steps, batch, goals), np.float32)
-    if kind == "nstep":
-        _nstep(reward, discount, is_valid, q_online, q_target, n_steps, targets)
-    elif kind in ("retrace", "peng"):
-        _lambda_returns(kind == "peng", reward, discount, action, is_valid, q_online, q_target, trace_lambda, targets)
-    else:
+    if kind not in ("retrace", "peng", "nstep"):
         raise ValueError(f"returns must be one of retrace, peng, nstep; got {kind!r}")
+    value, targets = np.empty(reward.shape, q_target.dtype), np.empty(reward.shape, q_target.dtype)
+    best = np.empty(reward.shape, np.int32)
+    _greedy(q_online, q_target, np.empty(goals, q_online.dtype), best, value)
+    stretched = h_inverse if is_squashed else np.asarray
+    value = stretched(value)
+    if kind == "nstep":
+        _nstep(reward, discount, is_valid, value, n_steps, targets)
+        return targets
+    taken = q_target[np.arange(steps - 1)[:, None], np.arange(batch), action[1:]]  # [T−1, N, G]
+    _lambda_returns(kind == "peng", reward, discount, action, is_valid, value, best, stretched(taken), trace_lambda, targets)
     return targets
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy")
-def _greedy(q_online: Floats, q_target: Floats, best: Floats, best_action: NDArray[np.int32], value: Floats) -> None:
-    """a* [G] = argmax_a of q_online [A, G] (the first of equals) and its value [G] under q_target [A, G]."""
-    for g in range(best.shape[0]):
-        best[g] = q_online[0, g]
-        best_action[g] = 0
-        value[g] = q_target[0, g]
-    for a in range(1, q_online.shape[0]):
-        for g in range(best.shape[0]):
-            better = q_online[a, g] > best[g]
-            best[g] = q_online[a, g] if better else best[g]
-            best_action[g] = a if better else best_action[g]
-            value[g] = q_target[a, g] if better else value[g]
+def _greedy(q_online: Floats, q_target: Floats, highest: Floats, best: NDArray[np.int32], value: Floats) -> None:
+    """a* [T, N, G] = argmax_a of q_online [T, N, A, G], the first of equals; its value under q_target. `highest` [G]: scratch."""
+    steps, batch, num_actions, goals = q_online.shape
+    for t in range(steps):
+        for n in range(batch):
+            q, q_of_target, best_action, picked = q_online[t, n], q_target[t, n], best[t, n], value[t, n]
+            online, target = q[0], q_of_target[0]
+            for g in range(goals):
+                highest[g] = online[g]
+                best_action[g] = 0
+                picked[g] = target[g]
+            for a in range(1, num_actions):
+                online, target = q[a], q_of_target[a]
+                for g in range(goals):
+                    is_higher = online[g] > highest[g]
+                    picked[g] = target[g] if is_higher else picked[g]
+                    best_action[g] = np.int32(a) if is_higher else best_action[g]
+                    highest[g] = online[g] if is_higher else highest[g]
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy")
@@ -106,55 +119,43 @@ def _lambda_returns(
     discount: Floats,
     action: Integers,
     is_valid: Bools,
-    q_online: Floats,
-    q_target: Floats,
+    value: Floats,
+    best: NDArray[np.int32],
+    taken: Floats,
     trace_lambda: float,
     out: Floats,
 ) -> None:
     steps, batch, goals = reward.shape
-    best = np.empty(goals, np.float32)
-    best_action = np.empty(goals, np.int32)
-    value = np.empty(goals, np.float32)
     decay = np.float32(trace_lambda)
     keep = np.float32(1.0) - decay
-    for n in range(batch):
-        for t in range(steps - 1, -1, -1):
-            _greedy(q_online[t + 1, n], q_target[t + 1, n], best, best_action, value)
-            if t + 1 < steps and is_valid[t + 1, n]:
-                if is_peng:
-                    for g in range(goals):
-                        value[g] = keep * value[g] + decay * out[t + 1, n, g]
-                else:
-                    taken = np.int32(action[t + 1, n])
-                    for g in range(goals):
-                        trace = decay if best_action[g] == taken else np.float32(0.0)
-                        value[g] += trace * (out[t + 1, n, g] - q_target[t + 1, n, taken, g])
-            for g in range(goals):
-                out[t, n, g] = reward[t, n, g] + discount[t, n, g] * value[g]
+    for t in range(steps - 1, -1, -1):
+        for n in range(batch):
+            r, gamma, v, made = reward[t, n], discount[t, n], value[t, n], out[t, n]
+            if t + 1 == steps or not is_valid[t + 1, n]:
+                for g in range(goals):
+                    made[g] = r[g] + gamma[g] * v[g]
+            elif is_peng:
+                further = out[t + 1, n]
+                for g in range(goals):
+                    made[g] = r[g] + gamma[g] * (keep * v[g] + decay * further[g])
+            else:
+                further, q, a, chosen = out[t + 1, n], taken[t, n], best[t, n], np.int32(action[t + 1, n])
+                for g in range(goals):
+                    trace = decay if a[g] == chosen else np.float32(0.0)
+                    made[g] = r[g] + gamma[g] * (v[g] + trace * (further[g] - q[g]))
 
 
 @nb.njit(cache=True, nogil=True, error_model="numpy")
-def _nstep(
-    reward: Floats,
-    discount: Floats,
-    is_valid: Bools,
-    q_online: Floats,
-    q_target: Floats,
-    n_steps: int,
-    out: Floats,
-) -> None:
+def _nstep(reward: Floats, discount: Floats, is_valid: Bools, value: Floats, n_steps: int, out: Floats) -> None:
     steps, batch, goals = reward.shape
-    best = np.empty(goals, np.float32)
-    best_action = np.empty(goals, np.int32)
-    value = np.empty(goals, np.float32)
     for n in range(batch):
         for t in range(steps):
             last = t  # the last transition whose reward is taken
             while last + 1 < steps and last + 1 < t + n_steps and is_valid[last + 1, n]:
                 last += 1
-            _greedy(q_online[last + 1, n], q_target[last + 1, n], best, best_action, value)
+            made = out[t, n]
+            made[:] = value[last, n]
             for k in range(last, t - 1, -1):
+                r, gamma = reward[k, n], discount[k, n]
                 for g in range(goals):
-                    value[g] = reward[k, n, g] + discount[k, n, g] * value[g]
-            for g in range(goals):
-                out[t, n, g] = value[g]
+                    made[g] = r[g] + gamma[g] * made[g]

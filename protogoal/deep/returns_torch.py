@@ -33,8 +33,8 @@ def multi_step_targets(
 ) -> Tensor:
     """Targets G [T, N, G]; shapes and formulas as in `deep.returns`."""
     steps, batch, goals = reward.shape
-    best = q_online[1:].argmax(2, keepdim=True)  # [T, N, 1, G]: a* in the state after each transition
-    value = q_target[1:].gather(2, best).squeeze(2)  # [T, N, G]
+    best = q_online.argmax(2, keepdim=True)  # [T, N, 1, G]: a* in the state after each transition
+    value = q_target.gather(2, best).squeeze(2)  # [T, N, G]
     if kind == "nstep":
         return _nstep(reward, discount, is_valid, value, n_steps)
     targets = torch.empty_like(reward)
@@ -45,7 +45,7 @@ def multi_step_targets(
             further = (1.0 - trace_lambda) * value[t] + trace_lambda * targets[t + 1]
         else:
             chosen = action[t + 1].view(batch, 1, 1).expand(-1, 1, goals)
-            taken = q_target[t + 1].gather(1, chosen).squeeze(1)  # [N, G]
+            taken = q_target[t].gather(1, chosen).squeeze(1)  # [N, G]
             trace = trace_lambda * (best[t].squeeze(1) == chosen.squeeze(1))
             further = value[t] + trace * (targets[t + 1] - taken)
         targets[t] = reward[t] + discount[t] * torch.where(goes_on, further, value[t])

@@ -18,7 +18,7 @@ from protogoal.run.local import LocalSession
 
 def random_batch(rng, steps=7, batch=5, actions=3, goals=4):
     shape = (steps, batch, goals)
-    q = rng.normal(size=(2, steps + 1, batch, actions, goals)).astype(np.float32)
+    q = rng.normal(size=(2, steps, batch, actions, goals)).astype(np.float32)
     attained = rng.random(shape) < 0.2
     return (attained.astype(np.float32), (0.95 * ~attained).astype(np.float32), rng.integers(actions, size=(steps, batch)),
             rng.random((steps, batch)) < 0.8, q[0], q[1])

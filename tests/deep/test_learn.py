@@ -53,7 +53,7 @@ def slow_loss(network, target, batch: Segments, known, settings, rng, burn_in=0)
             targets = multi_step_targets(
                 settings.returns, goals.reward[:, i : i + 1, k : k + 1], goals.discount[:, i : i + 1, k : k + 1],
                 learned.action[:, i : i + 1], learned.is_valid[:, i : i + 1],
-                q.detach().numpy()[:, None, :, None], q_target[:, None, :, None], settings.trace_lambda, settings.n_steps,
+                q.detach().numpy()[1:, None, :, None], q_target[1:, None, :, None], settings.trace_lambda, settings.n_steps,
             )[:, 0, 0]
             if settings.clip_goal_values and k > 0:
                 targets = targets.clip(0, 1)

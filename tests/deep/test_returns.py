@@ -6,7 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference.returns import n_step, peng, retrace
 
-from protogoal.deep.returns import h, h_inverse, multi_step_targets
+from protogoal.deep import returns
+from protogoal.deep.returns import h, h_inverse
+
+
+def multi_step_targets(kind, q_online, q_target, **rest):
+    """Targets from values of all T + 1 states."""
+    return returns.multi_step_targets(kind, q_online=q_online[1:], q_target=q_target[1:], **rest)
 
 
 def random_segment(seed, steps=7, batch=3, actions=4, goals=5, invalid=0.15):
@@ -99,6 +105,13 @@ def test_an_unknown_kind_and_wrong_shapes_are_refused():
         multi_step_targets("td", **segment)
     with pytest.raises(ValueError, match="q_online must have shape"):
         multi_step_targets("peng", **dict(segment, q_online=segment["q_online"][:-1]))
+
+
+@pytest.mark.parametrize("kind", ["retrace", "peng", "nstep"])
+def test_squashed_values_are_stretched_where_they_are_used(kind):
+    segment = random_segment(4)
+    stretched = dict(segment, q_target=h_inverse(segment["q_target"]))
+    assert (multi_step_targets(kind, **segment, is_squashed=True) == multi_step_targets(kind, **stretched)).all()
 
 
 @given(st.floats(-1e4, 1e4))

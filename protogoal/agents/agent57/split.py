@@ -171,7 +171,7 @@ class SplitLearner:
         value_e = self.extrinsic.values(read_e, streams.extrinsic)
         value_i = self.intrinsic.values(read_i, streams.intrinsic)
         beta = place(streams.beta, self.extrinsic.device)
-        beta = beta if beta.ndim == 1 else beta.unsqueeze(1)  # against [T+1, N, A, G]
+        beta = beta if beta.ndim == 1 else beta.unsqueeze(1)  # against [T, N, A, G]
         greedy = combine(value_e.online, value_i.online, beta, self.extrinsic.settings.value_transform)
         figures_e = self.extrinsic.descend(read_e, streams.extrinsic, value_e, greedy)
         figures_i = self.intrinsic.descend(read_i, streams.intrinsic, value_i, greedy)

@@ -1,0 +1,44 @@
+"""AdamW as torch has it, with gradients clipped, in few calls: for small networks the ceremony around a step costs as much."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor
+from torch.optim.adamw import adamw
+
+
+class Descent(torch.optim.AdamW):
+    """`descend` is zero_grad, backward's gradients, clip_grad_norm_ and step, to the bit; state and settings are torch's."""
+
+    def __init__(self, parameters: Iterable[Tensor], learning_rate: float, epsilon: float = 1e-8, weight_decay: float = 0.0):
+        self.parameters = list(parameters)
+        super().__init__(self.parameters, lr=learning_rate, eps=epsilon, weight_decay=weight_decay, fused=True)
+
+    def forget(self) -> None:
+        """No gradients, as before `backward`."""
+        for parameter in self.parameters:
+            parameter.grad = None
+
+    @torch.no_grad()
+    def descend(self, max_norm: float = 0.0) -> float:
+        """One step with the parameters' gradients, together no longer than max_norm (0: however long); what their length was."""
+        moved = [p for p in self.parameters if p.grad is not None]
+        gradients: list[Tensor] = [p.grad for p in moved if p.grad is not None]
+        norm = 0.0
+        if max_norm > 0:
+            norm = float(torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients))))
+            if norm + 1e-6 > max_norm:
+                torch._foreach_mul_(gradients, max_norm / (norm + 1e-6))
+        moments = [self.state[p] or self._begin(p) for p in moved]
+        exp_avg, exp_avg_sq, step = ([m[name] for m in moments] for name in ("exp_avg", "exp_avg_sq", "step"))
+        s = self.defaults
+        adamw(moved, gradients, exp_avg, exp_avg_sq, [], step, fused=True, amsgrad=False, beta1=s["betas"][0], beta2=s["betas"][1],
+              lr=s["lr"], weight_decay=s["weight_decay"], eps=s["eps"], maximize=False)
+        return norm
+
+    def _begin(self, parameter: Tensor) -> dict[str, Tensor]:
+        self.state[parameter] = {"step": torch.zeros((), device=parameter.device), "exp_avg": torch.zeros_like(parameter),
+                                 "exp_avg_sq": torch.zeros_like(parameter)}
+        return self.state[parameter]
