@@ -42,5 +42,5 @@ def test_figures_and_table_are_made_of_the_csv_alone(tmp_path):
     assert (tmp_path / "taxi" / "learning.png").stat().st_size > 1000
     assert (tmp_path / "baba-small" / "learning.png").exists()
     table = (tmp_path / "README.md").read_text()
-    assert "| [taxi](taxi/README.md) | uniform | 2 | 1,000 | 1.00 | 1.00–1.00 | 0.35 | 0.35–0.35 |" in table
+    assert "| [taxi](taxi/README.md) | uniform | 2 | 1,000 | 1.00 | 0.16–1.00 | 0.35 | 0.06–0.90 |" in table
     assert table.count("\n| [") == 8
