@@ -2,9 +2,10 @@
 
 The reference is one forward pass for the same 128 environments, with the paper's settings and with ours: of the value networks
 (Q_e and Q_i) alone, and of all that a step of acting needs (with the embedding and the two networks of distillation); and the
-same search by a full matrix of distances in torch. A ratio below 1 means that the search is cheaper. With ours an episode on Baba
-has at most 200 steps, so that a memory never holds more than 10 × 200 states; both sizes are measured. Search and passes
-take turns, and times are of the process, not of the clock: other work does not count.
+same search by a full matrix of distances in torch, and plainly in numpy (what is used where it cannot be compiled). A ratio
+below 1 means that the search is cheaper. With ours an episode on Baba has at most 200 steps, so that a memory never holds more than
+10 × 200 states; both sizes are measured. Search and passes take turns, and times are of the process, not of the clock: other
+work does not count.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from protogoal.agents.agent57.neighbours import Neighbours
+from protogoal.agents.agent57.neighbours import Neighbours, plain_nearest
 from protogoal.agents.agent57.split import make_split_network
 from protogoal.config import DeepConfig
 from protogoal.deep.act import read_states
@@ -91,12 +92,16 @@ def run(quick: bool = False) -> list[dict[str, Any]]:
     slow_repeats = max(3, repeats // 5)
     beside_paper, paper_values = _milliseconds(slow_repeats, search(MEMORIES), _passes(at_paper_scale(ours))[0])
     beside_matrix, matrix = _milliseconds(slow_repeats, search(MEMORIES), _matrix(states, query))
+    nothing, held = np.zeros((ENVS, 0), np.int8), np.full(ENVS, MEMORIES)
+    beside_plain, plain = _milliseconds(slow_repeats, search(MEMORIES),
+                                        lambda: plain_nearest(states, nothing, nothing, held, query, NEIGHBOURS))
     rows = [
         ("k-NN 128 × 5,000, pass of the paper's value networks", beside_paper, paper_values),
         ("k-NN 128 × 5,000, pass of the cpu value networks", full, values),
         ("k-NN 128 × 5,000, pass of all cpu networks of a step", full, every),
         ("k-NN 128 × 2,000 (the most of 10 episodes), pass of the cpu value networks", usual, values),
         ("k-NN 128 × 5,000, distance matrix and topk", beside_matrix, matrix),
+        ("k-NN 128 × 5,000, the plain search", beside_plain, plain),
     ]
     return [{"case": case, "value": value, "unit": "ms", "reference": reference, "ratio": value / reference}
             for case, value, reference in rows]

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack, lu_factor, lu_solve
 
 Floats = NDArray[np.float64]
-NEAR_SINGULAR = 1e-7  # pivots below this share of a block's largest entry are left to LAPACK
 
 
 class LSPI:
@@ -88,10 +87,10 @@ class LSPI:
             return reach
         if len(ends) >= len(reach):  # more attainments than unknowns: add them to the matrix itself
             back = self.discount / self.num_actions * (self.phi[ends].T @ self.z_next[ends])
-            return _solve(self.uniform + np.tile(back, self.num_actions), self.phi[hits].sum(axis=0))
+            return solve(self.uniform + np.tile(back, self.num_actions), self.phi[hits].sum(axis=0))
         small = self.discount * (self.z_next[ends] @ self.mean_response[ends].T)
         small.ravel()[:: len(ends) + 1] += 1.0
-        taken_back = _solve(small, self.z_next[ends] @ self.mean_response[hits].sum(axis=0))
+        taken_back = solve(small, self.z_next[ends] @ self.mean_response[hits].sum(axis=0))
         weights: Floats = reach - self.discount * (taken_back @ self.response[ends])
         return weights
 
@@ -103,16 +102,13 @@ class LSPI:
         blocks = np.empty((self.num_actions, self.num_actions, k, k))
         for g in range(len(weights)):
             go_on = self.alive & ~attained[g]
-            out[g] = sign * self.phi[attained[g]].sum(axis=0)
-            right = out[g].copy()
+            right = sign * self.phi[attained[g]].sum(axis=0)
             _lstdq_blocks(self.z, self.z_next, self.start, policy[g], go_on, self.gram, self.discount, blocks)
-            if not _eliminate(blocks, out[g].reshape(self.num_actions, k)):
-                _lstdq_blocks(self.z, self.z_next, self.start, policy[g], go_on, self.gram, self.discount, blocks)
-                out[g] = _solve(blocks.transpose(0, 2, 1, 3).reshape(self.uniform.shape), right)
+            out[g] = solve(blocks.transpose(0, 2, 1, 3).reshape(self.uniform.shape), right)
         return out
 
 
-def _solve(matrix: Floats, right: Floats) -> Floats:
+def solve(matrix: Floats, right: Floats) -> Floats:
     """Solves matrix·x = right with full row exchanges; NaN if the matrix is singular."""
     _, _, solution, info = lapack.dgesv(matrix, right)
     return np.full_like(right, np.nan) if info else np.asarray(solution)
@@ -189,81 +185,3 @@ def _lstdq_blocks(z, z_next, start, policy, go_on, gram, discount, blocks):  # t
         for p in range(k):
             for q in range(k):
                 diagonal[p, q] += own[p, q]
-
-
-@njit(cache=True, fastmath=True)
-def _eliminate(blocks, x):  # type: ignore[no-untyped-def]
-    """Solves for x [A, K] in place by Gaussian elimination of whole blocks [A, A, K, K], which are overwritten.
-
-    LAPACK's LU spends most of its time in triangular solves, which are slow at this size; inverses of the diagonal blocks and
-    products are not. Rows are exchanged within a block only: False if one is so near to singular that digits might be lost.
-    """
-    num_actions, _, k, _ = blocks.shape
-    inverse, product = np.empty((k, k)), np.empty((k, k))
-    for c in range(num_actions):
-        if not _invert(blocks[c, c], inverse):
-            return False
-        x[c] = np.dot(inverse, x[c])
-        for b in range(c + 1, num_actions):
-            np.dot(inverse, blocks[c, b], product)
-            blocks[c, b] = product
-        for a in range(c + 1, num_actions):
-            for b in range(c + 1, num_actions):
-                np.dot(blocks[a, c], blocks[c, b], product)
-                out = blocks[a, b]
-                for p in range(k):
-                    for q in range(k):
-                        out[p, q] -= product[p, q]
-            x[a] -= np.dot(blocks[a, c], x[c])
-    for c in range(num_actions - 2, -1, -1):
-        for b in range(c + 1, num_actions):
-            x[c] -= np.dot(blocks[c, b], x[b])
-    return True
-
-
-@njit(cache=True, fastmath=True)
-def _invert(block, out):  # type: ignore[no-untyped-def]
-    """out ← block⁻¹ by Gauss–Jordan with row exchanges, four rows at a time; False if the block is near to singular."""
-    k = len(block)
-    row, exchange = np.empty(k), np.empty(k, np.int64)
-    largest = 0.0
-    for i in range(k):
-        for j in range(k):
-            out[i, j] = block[i, j]
-            largest = max(largest, abs(block[i, j]))
-    for c in range(k):
-        pivot, size = c, abs(out[c, c])
-        for i in range(c + 1, k):
-            if abs(out[i, c]) > size:
-                pivot, size = i, abs(out[i, c])
-        if not size > NEAR_SINGULAR * largest:
-            return False
-        exchange[c] = pivot
-        scale = 1.0 / out[pivot, c]
-        for j in range(k):
-            row[j] = out[pivot, j] * scale
-            out[pivot, j] = out[c, j]
-        row[c] = scale
-        i = 0
-        while i + 4 <= k:
-            f0, f1, f2, f3 = out[i, c], out[i + 1, c], out[i + 2, c], out[i + 3, c]
-            out[i, c] = out[i + 1, c] = out[i + 2, c] = out[i + 3, c] = 0.0
-            for j in range(k):
-                out[i, j] -= f0 * row[j]
-                out[i + 1, j] -= f1 * row[j]
-                out[i + 2, j] -= f2 * row[j]
-                out[i + 3, j] -= f3 * row[j]
-            i += 4
-        while i < k:
-            factor = out[i, c]
-            out[i, c] = 0.0
-            for j in range(k):
-                out[i, j] -= factor * row[j]
-            i += 1
-        out[c] = row
-    for c in range(k - 1, -1, -1):  # exchanges of rows are undone as exchanges of columns
-        pivot = exchange[c]
-        if pivot != c:
-            for i in range(k):
-                out[i, c], out[i, pivot] = out[i, pivot], out[i, c]
-    return True

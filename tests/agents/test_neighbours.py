@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from protogoal.agents.agent57.neighbours import LANES, Neighbours, _candidates
+from protogoal.agents.agent57.neighbours import Neighbours, plain_nearest, search
 
 
 def full_sort(states, query, k):
@@ -75,12 +75,26 @@ def test_states_put_one_by_one_are_found_while_they_grow_and_wrap_and_are_forgot
 def test_few_states_are_compared_exactly():
     rng = np.random.default_rng(0)
     states, query = rng.normal(size=(1, 5000, 32)).astype(np.float32), rng.normal(size=32).astype(np.float32)
-    held = holding(states, [5000])
-    distance, places = np.empty((157, LANES), np.float32), np.empty(5000, np.int64)
-    count = _candidates(held._states[0], held._codes[0], query / held._unit[0], 5000, 10, distance, places)
-    assert 10 <= count < 100
+    places = holding(states, [5000]).candidates(0, query, 10)
+    assert 10 <= len(places) < 100
     nearest = np.square(states[0] - query).sum(-1).argsort()[:10]
-    assert set(nearest) <= set(places[:count])
+    assert set(nearest) <= set(places)
+
+
+def test_where_the_search_cannot_be_compiled_a_plain_one_finds_the_same(monkeypatch):
+    rng = np.random.default_rng(0)
+    states, query = rng.normal(size=(4, 70, 5)).astype(np.float32), rng.normal(size=(4, 5)).astype(np.float32)
+    held = [70, 9, 10, 0]
+    compiled = holding(states, held).nearest(query, 9)
+    search.cache_clear()
+    monkeypatch.setitem(sys.modules, "protogoal.agents.agent57.neighbours_compiled", None)  # its import fails
+    try:
+        with pytest.warns(UserWarning, match="cannot be compiled"):
+            plain = holding(states, held).nearest(query, 9)
+        assert search() is plain_nearest
+    finally:
+        search.cache_clear()
+    np.testing.assert_allclose(plain, compiled, rtol=1e-5)
 
 
 def test_states_come_back_as_they_were_put():
