@@ -80,3 +80,40 @@ def test_layers_have_no_cycle():
         free = {layer for layer, below in ALLOWED.items() if layer not in done and below <= done}
         assert free, f"a cycle among {sorted(set(ALLOWED) - done)}"
         done |= free
+
+
+def class_names(folder: Path) -> set[str]:
+    return {node.name for path in folder.rglob("*.py") for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.ClassDef)}
+
+
+def asks_which_agent(tree: ast.Module, classes: set[str]) -> list[int]:
+    """Lines where code asks which agent it has: `isinstance(…, an agent's class)`, or `….agent == "name"`."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "isinstance":
+            named = {getattr(part, "id", getattr(part, "attr", "")) for part in ast.walk(node.args[1])}
+            found += [node.lineno] if named & classes else []
+        elif isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq | ast.NotEq):
+            sides = [node.left, *node.comparators]
+            is_agent = any(getattr(side, "attr", getattr(side, "id", "")) == "agent" for side in sides)
+            found += [node.lineno] if is_agent and any(isinstance(side, ast.Constant) and side.value for side in sides) else []
+    return found
+
+
+def test_only_agents_know_which_agent_it_is():
+    classes = class_names(PACKAGE / "agents") | class_names(PACKAGE / "tabular")
+    for file in FILES:
+        if not file.startswith(("agents/", "tabular/", "experiments/")):  # experiments compare agents by name
+            lines = asks_which_agent(ast.parse((PACKAGE / file).read_text()), classes)
+            assert not lines, f"protogoal/{file} asks in line {lines[0]} which agent it has; the agent should say what it does"
+
+
+@pytest.mark.parametrize("code", ["isinstance(x, Agent57)", "isinstance(x, a.Agent57)", "c.agent == 'rnd'", "'rnd' != agent"])
+def test_such_a_question_is_found(code):
+    assert asks_which_agent(ast.parse(code), {"Agent57"}) == [1]
+
+
+def test_agent57_is_named_by_its_folder_the_registry_and_experiments_alone():
+    named = {file.split("/")[0] for file in FILES if "agent57" in (PACKAGE / file).read_text().lower() and "/agent57/" not in file}
+    assert named == {"registry.py", "experiments"}

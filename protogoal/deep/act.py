@@ -3,14 +3,14 @@
 Each environment pursues one goal until it is attained, the episode ends, or the pursuit has taken too long; the next one
 is chosen where it stands, without a reset. Environment i explores with its own ε_i, and each action that it draws at random is a
 trial for the evaluator (`goals.trials`). `Actor.collect` makes one window of steps; what it returns goes to replay and to the
-proto-goal evaluator. `evaluate` plays for the task alone.
+proto-goal evaluator. `evaluate` plays for the task, or one goal, alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -304,9 +304,21 @@ def read_states(
     return z[0], core
 
 
+class WantedGoal(NamedTuple):
+    """A goal to be pursued: its bits, and the slots by which the network knows them."""
+
+    members: NDArray[Any]  # [m]
+    slots: NDArray[np.int32]  # [m]
+
+    def attained(self, active: Array) -> NDArray[np.bool_]:
+        """Whether all its bits are on, [N], from active [N, L]."""
+        on: NDArray[np.bool_] = (self.members[None, :, None] == active[:, None, :]).any(-1).all(1)
+        return on
+
+
 @dataclass(frozen=True)
 class Evaluation:
-    """Episodes played for the task."""
+    """Episodes played for the task; or for a goal, where a success is one in which it is attained."""
 
     episodes: int
     successes: int | None  # None: nothing is called success
@@ -333,9 +345,9 @@ class Evaluation:
 @torch.inference_mode()
 def evaluate(
     network: QNetwork, env: BatchEnv, episodes: int, epsilon: float, rng: np.random.Generator, max_steps: int = 30_000,
-    rule: SuccessRule = ABOVE_0,
+    rule: SuccessRule = ABOVE_0, wanted: WantedGoal | None = None,
 ) -> Evaluation:
-    """Plays `episodes` for the task (goal **0**), from fresh episodes.
+    """Plays `episodes` for the task (goal **0**), or for the goal `wanted` and nothing else, from fresh episodes.
 
     How many each environment plays is settled before, and all of them count, however long they take: counting the first
     to end would favour short episodes, which are those that succeed. One that has not ended after `max_steps` is cut; its
@@ -345,7 +357,7 @@ def evaluate(
     quota = episodes // n + (np.arange(n) < episodes % n)  # [N]
     observation, _ = env.reset(seed=int(rng.integers(2**31)))
     core = network.initial_core(n)
-    goal = torch.full((n, 1, 1), PAD)
+    goal = torch.full((n, 1, 1), PAD) if wanted is None else torch.from_numpy(wanted.slots).expand(n, 1, -1)
     is_first, action, reward = np.ones(n, bool), np.zeros(n, np.int16), np.zeros(n, np.float32)
     total, played, length = np.zeros(n), np.zeros(n, np.int64), np.zeros(n, np.int64)
     returns: list[float] = []
@@ -358,11 +370,11 @@ def evaluate(
         random = rng.integers(network.num_actions, size=n)
         chosen = np.where(rng.random(n) < epsilon, random, q.argmax(-1).numpy())
         step = env.step(chosen)
-        total += step.reward
+        total = total + step.reward if wanted is None else np.maximum(total, wanted.attained(step.final_active))
         length += 1
         is_first = step.terminated | step.truncated
         too_long = (length >= max_steps) & ~is_first & ~waiting & (played < quota)
-        success = rule.of(total, step.success)
+        success = rule.of(total, step.success) if wanted is None else total > 0.0
         for i in np.flatnonzero((is_first & ~waiting | too_long) & (played < quota)):
             returns.append(float(total[i]))
             successes.append(int(success[i]))

@@ -156,7 +156,7 @@ def _finished(job: Job) -> dict[str, Any] | None:
 
 def _train(job: Job) -> dict[str, Any]:
     """One run, into its file: the learning curve and, with goals, the history of the goal space."""
-    from protogoal.tabular.agent import ProtoGoalAgent, train
+    from protogoal.tabular.agent import train
 
     agent = _agent(job.config)
     start, curve = time.perf_counter(), []
@@ -164,7 +164,7 @@ def _train(job: Job) -> dict[str, Any]:
     for step, metrics in train(agent, job.config.steps):
         curve.append([step, round(time.perf_counter() - start, 4), episodes, round(metrics["success"] * episodes)])
     result = {"key": job.key, "seed": job.config.seed, "label": job.label, "curve": curve}
-    if isinstance(agent, ProtoGoalAgent):
+    if agent.evaluator is not None:
         result |= _goal_history(agent, job.config.steps)
     write_text(job.file, json.dumps(result))
     return result

@@ -22,7 +22,7 @@ from protogoal import registry
 from protogoal.agents.parts import Seeds
 from protogoal.agents.r2d2 import R2D2
 from protogoal.config import DeepConfig
-from protogoal.deep.act import Evaluation, Experience, evaluate, read_states
+from protogoal.deep.act import Evaluation, Experience, WantedGoal, evaluate, read_states
 from protogoal.domains.domain import make_batch_env, picture, settled, success_rule
 from protogoal.envs.success import SuccessRule
 from protogoal.envs.vector import PAD
@@ -133,9 +133,8 @@ class LocalSession(Player):
 
     def evaluate(self, episodes: int, seed: int, goal: int | None = None) -> Evaluated:
         """Episodes for the task, or pursuits of a goal, which leave the run as it was."""
-        if goal is not None:
-            return self.pursue(goal, episodes, seed)
-        result = play_episodes(self.config, self.playing, episodes, np.random.default_rng(seed), self.success, self.space)
+        wanted = None if goal is None else WantedGoal(*self._pursued(goal)[:2])
+        result = play_episodes(self.config, self.playing, episodes, np.random.default_rng(seed), self.success, self.space, wanted)
         return Evaluated(self.step, result.episodes, result.successes, result.mean_return)
 
     def play(self, goal: int | None, seed: int) -> Iterator[tuple[Any, str]]:
@@ -177,13 +176,13 @@ class LocalSession(Player):
 
 def play_episodes(
     config: DeepConfig, network: Any, episodes: int, rng: np.random.Generator, rule: SuccessRule,
-    space: ProtoGoalSpace | None = None,
+    space: ProtoGoalSpace | None = None, wanted: WantedGoal | None = None,
 ) -> Evaluation:
-    """Episodes for the task on environments of their own; `space` is one to share, as in `make_batch_env`."""
+    """Episodes for the task, or a goal, on environments of their own; `space` is one to share, as in `make_batch_env`."""
     env = registry.agent(config.agent).as_played(config, make_batch_env(config.env, min(episodes, 32), space)[0], network)
     try:
         settings = config.evaluation
-        result = evaluate(network, env, episodes, settings.epsilon, rng, settings.max_steps, rule)
+        result = evaluate(network, env, episodes, settings.epsilon, rng, settings.max_steps, rule, wanted)
     finally:
         env.close()
     if result.cut:

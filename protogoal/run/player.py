@@ -20,11 +20,9 @@ from protogoal.config import DeepConfig
 from protogoal.deep.act import read_states
 from protogoal.deep.device import device_of
 from protogoal.deep.network import weights_from_arrays, weights_to_arrays
-from protogoal.domains.domain import make_batch_env
 from protogoal.envs.raw import first_action, read_raw
 from protogoal.envs.vector import PAD, BatchEnv
 from protogoal.goals.spaces import ProtoGoalSpace
-from protogoal.record.events import Evaluated
 from protogoal.run.goal_columns import columns_of
 
 
@@ -89,35 +87,6 @@ class Player:
         if self.agent.evaluator is None:
             raise ValueError(f"the agent {self.config.agent} has no goals; it pursues the task alone")
         return columns_of(self.agent.evaluator)
-
-    @torch.inference_mode()
-    def pursue(self, goal: int, episodes: int, seed: int) -> Evaluated:
-        """Fresh episodes in which nothing but the goal is pursued; a success is one in which it is attained."""
-        members, slots, _ = self._pursued(goal)
-        network, rng, n = self.playing, np.random.default_rng(seed), min(episodes, 32)
-        env = registry.agent(self.config.agent).as_played(self.config, make_batch_env(self.config.env, n, self.space)[0], network)
-        quota = episodes // n + (np.arange(n) < episodes % n)
-        wanted = torch.from_numpy(slots).expand(n, 1, -1)
-        try:
-            observation, _ = env.reset(seed=int(rng.integers(2**31)))
-            core, is_first = network.initial_core(n), np.ones(n, bool)
-            action, reward = np.zeros(n, np.int16), np.zeros(n, np.float32)
-            won, played, successes = np.zeros(n, bool), np.zeros(n, np.int64), 0
-            while (played < quota).any():
-                z, core = read_states(network, observation, action, reward, is_first, core)
-                best = network.q_each(z, wanted)[:, 0].argmax(-1).numpy()
-                explore = rng.random(n) < self.config.evaluation.epsilon
-                action = np.where(explore, rng.integers(network.num_actions, size=n), best).astype(np.int16)
-                step = env.step(action.astype(np.int64))
-                won |= (members[None, :, None] == step.final_active[:, None, :]).any(-1).all(1)
-                is_first = step.terminated | step.truncated
-                successes += int((won & is_first & (played < quota)).sum())
-                played += is_first
-                won &= ~is_first
-                observation, reward = step.observation, step.reward.astype(np.float32)
-        finally:
-            env.close()
-        return Evaluated(self.agent.steps, episodes, successes, successes / episodes)
 
     def player_state(self) -> dict[str, Any]:
         """All that playing needs: the weights it is evaluated with, the goals, the words of its bits."""

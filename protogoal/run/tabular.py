@@ -31,11 +31,8 @@ class TabularSession:
     def __init__(self, config: TabularConfig):
         self.config = config
         tables = TransitionTables.from_gymnasium(make_env(config))
-        self.agent: agents.QLearningAgent
-        if config.agent == "protogoal":
-            self.agent = agents.ProtoGoalAgent(tables, TaxiSpace(), config.learning, config.pge, config.seed)
-        else:
-            self.agent = agents.QLearningAgent(tables, config.learning, config.seed)
+        self.agent: agents.QLearningAgent = agents.AGENTS[config.agent].made_of(
+            tables, TaxiSpace(), config.learning, config.pge, config.seed)
 
     @property
     def step(self) -> int:
@@ -48,8 +45,8 @@ class TabularSession:
             yield Measured(step, metrics)
             yield Evaluated(step, episodes, round(metrics["success"] * episodes), metrics["return"])
             facts: dict[str, Any] = {"success": metrics["success"]}
-            if isinstance(self.agent, agents.ProtoGoalAgent):
-                evaluator, ended = self.agent.evaluator, self.agent.take_pursuits()
+            evaluator, ended = self.agent.evaluator, self.agent.take_pursuits()
+            if evaluator is not None:
                 told = ended.goal != TASK  # the kernel does not say whether the task met a reward
                 yield Pursued(step, ended.goal[told], ended.attained[told], ended.length[told])
                 yield Refreshed(step, evaluator.snapshot(), evaluator.describe)
@@ -81,7 +78,7 @@ class TabularSession:
 
     def goal_columns(self) -> dict[str, Any]:
         """Every goal ever observed, as columns."""
-        if not isinstance(self.agent, agents.ProtoGoalAgent):
+        if self.agent.evaluator is None:
             raise ValueError(f"the agent {self.config.agent} has no goals; it pursues the task alone")
         return columns_of(self.agent.evaluator)
 
@@ -101,12 +98,8 @@ class TabularSession:
         agent = copy.copy(self.agent)  # the same tables; a stream of its own, so that playing leaves the tests as they were
         agent.seed_tests(seed)
         target = TASK if goal is None else goal
-        words, attaining = "the task", np.zeros(self.agent.tables.num_states, np.bool_)  # which states attain the goal
-        if goal is not None:
-            if not isinstance(self.agent, agents.ProtoGoalAgent):
-                raise ValueError("a Q-learning agent has no goals; leave out --goal")
-            members = self.agent.evaluator.table.members(goal)  # refuses what is no goal
-            words, attaining = self.agent.evaluator.name(goal), np.asarray(self.agent.bits[:, members].all(1))
+        attaining = np.zeros(agent.tables.num_states, np.bool_) if goal is None else agent.attaining(goal)
+        words = "the task" if goal is None or agent.evaluator is None else agent.evaluator.name(goal)
         state, _ = env.reset(seed=seed)
         yield env.render(), f"{words}: start"  # type: ignore[misc]
         for t in range(1, self.agent.tables.time_limit + 1):

@@ -53,6 +53,9 @@ class Refreshes:
 class QLearningAgent:
     """ε-greedy Q-learning on a table Q [S, A] that starts at zero."""
 
+    evaluator: ProtoGoalEvaluator | None = None
+    """Of agents that set themselves goals."""
+
     def __init__(self, tables: TransitionTables, settings: TabularSettings | None = None, seed: int = 0):
         self.tables = tables
         self.settings = settings or TabularSettings()
@@ -62,6 +65,13 @@ class QLearningAgent:
         acting, testing, self._evaluator_seed = np.random.SeedSequence(seed).spawn(3)
         self._rng, self._test_rng = np.random.default_rng(acting), np.random.default_rng(testing)
         self._carry = np.array([kernels.NO_STATE, 0, kernels.NO_GOAL, 0, 0, 0], np.int64)
+
+    @classmethod
+    def made_of(
+        cls, tables: TransitionTables, space: ProtoGoalSpace, settings: TabularSettings, pge: PGESettings, seed: int
+    ) -> QLearningAgent:
+        """An agent of all that a configuration may say of one; each takes what it needs."""
+        return cls(tables, settings, seed)
 
     @property
     def episodes(self) -> int:
@@ -100,6 +110,14 @@ class QLearningAgent:
         """What is worth logging, beside the test."""
         return {"episodes": self.episodes}
 
+    def take_pursuits(self) -> Pursuits:
+        """The pursuits that ended since the last call; those of the task have the goal TASK."""
+        return Pursuits(np.empty(0, np.int64), np.empty(0, np.bool_), np.empty(0, np.int64))
+
+    def attaining(self, goal: int) -> NDArray[np.bool_]:
+        """Which states attain a goal, [S]."""
+        raise ValueError("a Q-learning agent follows the task only; it has no goals")
+
     @property
     def _dynamics(self) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_], NDArray[np.int64], int]:
         t = self.tables
@@ -131,6 +149,8 @@ class ProtoGoalAgent(QLearningAgent):
     `compiled_selection` = False every goal is chosen by `goals.selection.select` itself, to the same result.
     """
 
+    evaluator: ProtoGoalEvaluator
+
     def __init__(self, tables: TransitionTables, space: ProtoGoalSpace, settings: TabularSettings | None = None,
                  pge: PGESettings | None = None, seed: int = 0, compiled_selection: bool = True):
         super().__init__(tables, settings, seed)
@@ -152,6 +172,12 @@ class ProtoGoalAgent(QLearningAgent):
         self._untaken_pursuits: deque[tuple[NDArray[Any], ...]] = deque(maxlen=UNTAKEN)
         self._untaken_refreshes: deque[tuple[int, NDArray[np.int8]]] = deque(maxlen=UNTAKEN)
         self._prepare_selection()
+
+    @classmethod
+    def made_of(
+        cls, tables: TransitionTables, space: ProtoGoalSpace, settings: TabularSettings, pge: PGESettings, seed: int
+    ) -> QLearningAgent:
+        return cls(tables, space, settings, pge, seed)
 
     def advance(self, num_steps: int) -> None:
         s = self.settings
@@ -201,10 +227,12 @@ class ProtoGoalAgent(QLearningAgent):
         self._carry[kernels.PURSUIT_TIME] = 0
 
     def take_pursuits(self) -> Pursuits:
-        """The pursuits that ended since the last call; those of the task have the goal TASK."""
         taken = list(self._untaken_pursuits) or [tuple(array[:0] for array in self._ended)]
         self._untaken_pursuits.clear()
         return Pursuits(*(np.concatenate(column) for column in zip(*taken, strict=True)))
+
+    def attaining(self, goal: int) -> NDArray[np.bool_]:
+        return np.asarray(self.bits[:, self.evaluator.table.members(goal)].all(1))  # refuses what is no goal
 
     def take_refreshes(self) -> Refreshes:
         """The goal spaces determined since the last call."""
@@ -243,6 +271,9 @@ class ProtoGoalAgent(QLearningAgent):
         self._untaken_pursuits.clear()
         self._untaken_refreshes.clear()
         self._prepare_selection()
+
+
+AGENTS: dict[str, type[QLearningAgent]] = {"protogoal": ProtoGoalAgent, "qlearning": QLearningAgent}
 
 
 def train(agent: QLearningAgent, steps: int) -> Iterator[tuple[int, dict[str, float]]]:

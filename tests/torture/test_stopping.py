@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch")
 from reference.tiny_deep import TINY  # noqa: E402
 
 from protogoal.agents.r2d2 import R2D2  # noqa: E402
-from protogoal.deep.act import evaluate  # noqa: E402
+from protogoal.deep.act import WantedGoal, evaluate  # noqa: E402
 from protogoal.envs.own import own_batch  # noqa: E402
 
 HERE = Path(__file__).parent
@@ -28,15 +28,21 @@ def importable(monkeypatch):
     monkeypatch.syspath_prepend(str(HERE))
 
 
-def played(kind, episodes, max_steps):
+def played(kind, episodes, max_steps, wanted=None):
     env = own_batch(f"bad_envs:{kind}", "bad_envs:cells", 2)
     network = R2D2.make_network(TINY, env)
-    return evaluate(network, env, episodes, 1.0, np.random.default_rng(0), max_steps)
+    return evaluate(network, env, episodes, 1.0, np.random.default_rng(0), max_steps, wanted=wanted)
 
 
 def test_an_episode_that_never_ends_is_cut():
     result = played("never_ends", 5, 30)
     assert (result.episodes, result.cut, result.mean_length) == (5, 5, 30.0)
+
+
+def test_a_pursuit_that_never_ends_is_cut():
+    nowhere = WantedGoal(np.array([10**6]), np.array([0], np.int32))  # a bit that is never on
+    result = played("never_ends", 5, 30, nowhere)
+    assert (result.episodes, result.cut, result.successes, result.mean_length) == (5, 5, 0, 30.0)
 
 
 def test_of_episodes_that_sometimes_end_all_are_counted_once():
