@@ -103,6 +103,6 @@ class BitCounts:
         """Counts the bits that turned on, and returns what they are worth, [N]."""
         on = turned_on(step.final_active, self.active)  # [N, L]
         self.active = step.active.copy()
-        self.own += np.bincount(step.final_active[on], minlength=len(self.own))
-        count = np.maximum((self.own + self.others)[step.final_active], 1)
+        np.add.at(self.own, step.final_active[on], 1)
+        count = np.maximum(self.own[step.final_active] + self.others[step.final_active], 1)
         return (self.scale * np.where(on, count**-0.5, 0.0).sum(1)).astype(np.float32)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from protogoal.domains.default import DEFAULT
 from protogoal.domains.domain import Domain, Row, Wanted
 from protogoal.envs.vector import BatchEnv
-from protogoal.goals.spaces import BagOfWords, ProtoGoalSpace
+from protogoal.goals.spaces import ProtoGoalSpace
 from protogoal.settings import DomainSettings, ranged
 
 
@@ -30,8 +30,8 @@ class RiverSettings(DomainSettings):
     """Columns to either side that the list covers."""
     crop: int = ranged(9, 1)
     """Side of the view around the player as characters, an odd number of cells."""
-    vocabulary: int = ranged(256, 1)
-    """Most words that can become proto-goals."""
+    vocabulary: int = ranged(16_384, 1, 10_000_000)
+    """Most words that can become proto-goals; those that are never read cost nothing."""
     workers: int = ranged(1, 0)
     """Processes that step the environments; 0 steps them in the main process."""
 
@@ -68,9 +68,9 @@ class MiniHack(Domain):
         return replace(settings, max_steps=350, observation="characters")
 
     def rows(self) -> list[Row]:
-        size = BagOfWords().size
+        size = RiverSettings().vocabulary
         return [Row(f"minihack-{name}", ", ".join(filter(None, (f'protogoal/MiniHackRiver-v0, scenario="{name}"', more))), 8,
-                    f"words of the message line, at most {size}, discovered as they are read", size, "deep,minihack")
+                    f"words of the message line, at most {size:,}, discovered as they are read", size, "deep,minihack")
                 for name, more in SCENARIOS.items()]
 
 

@@ -9,11 +9,13 @@ They are not part of the observation. `JunkBatch` wraps a `BatchEnv`; `env.junk`
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from protogoal.envs.vector import BatchEnv, BatchStep, Observation
+from protogoal.goals.active import AnyIds
 from protogoal.goals.spaces import ProtoGoalSpace, Union
 
 SCREENS, CLOCKS, ALWAYS_ON = 8, 2, 8
@@ -38,6 +40,11 @@ class JunkSpace(ProtoGoalSpace):
         if i < self.first_clock:
             return f"screen {i // self.pictures}"
         return f"clock {(i - self.first_clock) // self.ticks}" if i < self.first_static else "static"
+
+    def kinds(self, bits: AnyIds) -> Sequence[str]:
+        screens = [f"screen {i}" for i in range(SCREENS)]
+        shown = [screens[i] for i in (bits[bits < self.first_clock] // self.pictures).tolist()]
+        return shown + [self.kind(i) for i in bits[bits >= self.first_clock].tolist()]
 
     def name(self, i: int) -> str:
         if i < self.first_clock:

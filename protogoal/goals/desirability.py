@@ -82,7 +82,8 @@ def draw_rationed(
     `given_up` [G] is how often pursuits of an undecided goal were given up: each time it is tried half as often (0 where
     trials show control: such a goal stays at its low rate for ever). Plausible goals take what others leave.
     """
-    weight = utility * SELDOM ** np.asarray(given_up, np.float64)
+    weight, often = utility.copy(), np.flatnonzero(given_up)
+    weight[often] *= SELDOM ** np.asarray(given_up[often], np.float64)
     groups = {v: verdict == v for v in share}
     draws = {v: round(size * part) if groups[v].any() else 0 for v, part in share.items()}
     if draws[Verdict.PLAUSIBLE]:

@@ -8,7 +8,7 @@ It knows nothing of networks or environments: feed it transitions with bits, and
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -26,12 +26,14 @@ from protogoal.goals.spaces import ProtoGoalSpace
 from protogoal.goals.stored import stored_array, stored_number
 from protogoal.goals.strategies import STRATEGIES, StrategyName, competence
 from protogoal.goals.table import TASK, GoalTable
-from protogoal.goals.trials import LAGS, Tested, TrialEvents, Trials
+from protogoal.goals.trials import LAGS, Sums, Tested, TrialEvents, Trials
 from protogoal.goals.values import EstimatorSettings, SeekAvoid, TransitionBatch, seek_avoid_values
 from protogoal.settings import Settings, ranged, refuse
 
 __all__ = ["GoalSet", "PGESettings", "ProtoGoalEvaluator"]
 
+GOAL_ROW = 120  # bytes of a goal beside the table's: verdict, tests, values, what practice remembers, and where replay counts it
+TRIAL_BIT = 8  # bytes of a bit that has no trials: its kind and its row
 GOOD_SUCCESS = 0.25  # at the task; from here on it is mostly followed
 
 Pruning = Literal["trials", "values", "observed", "off"]
@@ -97,6 +99,13 @@ class PGESettings(Settings):
             raise refuse("optimism + retry", "at most 1", self.optimism + self.retry)
 
 
+def evaluator_bytes(num_bits: int, num_actions: int, settings: PGESettings, seen: float = 0.5) -> dict[str, int]:
+    """Memory of an evaluator by part, if that share of the bits is ever on; its rows grow by doubling."""
+    rows = num_bits + settings.max_goals
+    return {"goals": rows * (GoalTable.row_bytes(settings.max_members) + GOAL_ROW),
+            "trials": int(2 * seen * num_bits) * Sums.row_bytes(num_actions) + TRIAL_BIT * num_bits}
+
+
 class ProtoGoalEvaluator:
     """Turns a vast proto-goal space into a small set of goals worth pursuing.
 
@@ -116,7 +125,7 @@ class ProtoGoalEvaluator:
         self.settings = settings or PGESettings()
         capacity = self.num_bits + self.settings.max_goals
         self.table = GoalTable(self.num_bits, capacity, self.settings.max_members)
-        self.trials = Trials(self.num_bits, num_actions, self._kind_of_bit)
+        self.trials = Trials(self.num_bits, num_actions, self._kinds_of_bits)
         self.practice = Practice(capacity)
         self.slots = Slots(self.num_bits, num_slots)
         self.goal_set = GoalSet.empty(p_task=self.settings.p_task)
@@ -324,8 +333,8 @@ class ProtoGoalEvaluator:
 
     # --- words ----------------------------------------------------------------------------------------------------
 
-    def _kind_of_bit(self, bit: int) -> str:
-        return self.space.kind(bit) if self.space else "bit"
+    def _kinds_of_bits(self, bits: NDArray[np.integer[Any]]) -> Sequence[str]:
+        return self.space.kinds(bits) if self.space else ["bit"] * len(bits)
 
     def name(self, goal: int) -> str:
         """A goal for people: "baba at (1,2) AND FLAG at (3,3)"."""
@@ -336,7 +345,7 @@ class ProtoGoalEvaluator:
 
     def kind(self, goal: int) -> str:
         """The kinds of a goal's bits: "baba", "FLAG", "baba AND FLAG"."""
-        return " AND ".join(sorted({self._kind_of_bit(i) for i in self.table.members(goal)}))
+        return " AND ".join(sorted(set(self._kinds_of_bits(np.array(self.table.members(goal))))))
 
     def describe(self, goal: int) -> tuple[str, str, tuple[int, int] | None, tuple[int, ...], tuple[int, ...]]:
         """What does not change about a goal: name, kind, cell (of a single bit), members, parents (of an AND-goal)."""

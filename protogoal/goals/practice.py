@@ -67,7 +67,7 @@ class Practice:
     def judge(self, table: GoalTable) -> Bools:
         """Which goals are not reached in practice now, bool [G]."""
         g = np.flatnonzero(table.pursuits > 0)
-        others, steps = (table.count - table.wins)[g], table.transitions - table.born[g]
+        others, steps = table.count[g] - table.wins[g], table.transitions - table.born[g]
         n = table.recent_pursuits[g]
         fails = (n >= FEWEST - 0.5) & (doubt(table.recent_wins[g], n, chance(table, g)) < DOUBT)  # 4 pursuits fade to 3.8
         given_up = self._given_up[g]

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from protogoal.goals.active import PAD, Bits, Ids, WrongIds, check_ids, compact, dense_bits, side_by_side, sparse_bits
+from protogoal.goals.active import PAD, AnyIds, Bits, Ids, WrongIds, check_ids, compact, dense_bits, side_by_side, sparse_bits
 
 MOST_BITS = 10_000_000
 """A space may declare so many: a counter each, about 1 GB."""
@@ -90,6 +90,10 @@ class ProtoGoalSpace(ABC):
     def kind(self, i: int) -> str:
         """The group of bits that i belongs to: "taxi", "word"."""
 
+    def kinds(self, bits: AnyIds) -> Sequence[str]:
+        """The kinds of several bits, ascending; asked once of each bit that is ever on, so a vast space may want to be quick."""
+        return [self.kind(int(i)) for i in bits]
+
     def cell(self, i: int) -> tuple[int, int] | None:
         """(row, column) of bit i on its grid, or None."""
         return None
@@ -156,6 +160,9 @@ class OneHotFactors(ProtoGoalSpace):
     def kind(self, i: int) -> str:
         return self._locate(i)[0].kind
 
+    def kinds(self, bits: AnyIds) -> Sequence[str]:
+        return [self.factors[f].kind for f in (np.searchsorted(self._offsets, bits, side="right") - 1).tolist()]
+
     def cell(self, i: int) -> tuple[int, int] | None:
         factor, value = self._locate(i)
         return None if factor.cells is None else factor.cells[value]
@@ -187,6 +194,9 @@ class ObjectGrid(ProtoGoalSpace):
     def kind(self, i: int) -> str:
         return self.planes[i // (self.rows * self.columns)]
 
+    def kinds(self, bits: AnyIds) -> Sequence[str]:
+        return [self.planes[p] for p in (bits // (self.rows * self.columns)).tolist()]
+
     def cell(self, i: int) -> tuple[int, int]:
         return divmod(i % (self.rows * self.columns), self.columns)
 
@@ -196,6 +206,7 @@ class ObjectGrid(ProtoGoalSpace):
 
 
 WORDS_OF_A_LINE = 32
+MOST_WORDS = 65_536  # what is declared and never read costs next to nothing
 
 
 class BagOfWords(ProtoGoalSpace):
@@ -206,13 +217,13 @@ class BagOfWords(ProtoGoalSpace):
 
     WORD = re.compile(r"[a-z']+")
 
-    def __init__(self, capacity: int = 256, key: str | None = None):
+    def __init__(self, capacity: int = MOST_WORDS, key: str | None = None):
         super().__init__(capacity, key)
         self.vocabulary: dict[str, int] = {}
         self._words: list[str] = []  # of the vocabulary, as `name` last needed them
         self.overflow = 0
-        self.agree: Callable[[list[str]], Sequence[str]] | None = None
-        """Where several processes read: takes new words and returns the vocabulary that all of them share, in order."""
+        self.agree: Callable[[list[str], int], Sequence[str]] | None = None
+        """Where several processes read: takes new words and how many are known; returns the shared ones after these, in order."""
 
     def _active(self, s: Any, a: Any, s_next: Any) -> Any:
         return self.read_all(s_next)
@@ -234,7 +245,8 @@ class BagOfWords(ProtoGoalSpace):
         if self.agree is not None and len(self.vocabulary) < self.size:
             new = [word for word in words if word not in self.vocabulary]
             if new:
-                self.vocabulary = {word: i for i, word in enumerate(self.agree(new))}
+                for word in self.agree(new, len(self.vocabulary)):
+                    self.vocabulary[word] = len(self.vocabulary)
         for word in words:
             i = self.vocabulary.get(word)
             if i is None:
@@ -256,6 +268,9 @@ class BagOfWords(ProtoGoalSpace):
 
     def kind(self, i: int) -> str:
         return "word"
+
+    def kinds(self, bits: AnyIds) -> Sequence[str]:
+        return ["word"] * len(bits)
 
     def state_dict(self) -> dict[str, Any]:
         return {"vocabulary": list(self.vocabulary), "overflow": self.overflow}
@@ -348,6 +363,11 @@ class Union(ProtoGoalSpace):
     def kind(self, i: int) -> str:
         space, j = self._locate(i)
         return space.kind(j)
+
+    def kinds(self, bits: AnyIds) -> Sequence[str]:
+        cuts = np.searchsorted(bits, self._offsets)
+        return [kind for k, space in enumerate(self.spaces) if cuts[k] < cuts[k + 1]
+                for kind in space.kinds(bits[cuts[k] : cuts[k + 1]] - self._offsets[k])]
 
     def cell(self, i: int) -> tuple[int, int] | None:
         space, j = self._locate(i)

@@ -66,6 +66,12 @@ class GoalTable:
         self._id_of: dict[tuple[int, ...], int] = {}  # AND-goals only
         self._index()
 
+    @staticmethod
+    def row_bytes(max_members: int) -> int:
+        """Memory of one goal."""
+        table = GoalTable(1, 1, max_members)
+        return sum(getattr(table, f"_{name}").nbytes for name in GoalTable._ARRAYS)
+
     def _index(self) -> None:
         """Which AND-goals each bit belongs to, bit b: items[start[b] : start[b + 1]]."""
         members = self._members[self.num_bits : self.size]
@@ -73,8 +79,11 @@ class GoalTable:
         bit = members[members >= 0]
         order = np.argsort(bit, kind="stable")
         self._items = (goal[order] + self.num_bits).astype(np.int32)
-        self._start = np.searchsorted(bit[order], np.arange(self.num_bits + 1)) if len(bit) else np.zeros(1, np.int64)
-        self._mark = np.zeros(self.num_bits if len(bit) else 0, np.int64)  # scratch of `observe`: the transition of the last time
+        self._start = np.zeros(self.num_bits + 1 if len(bit) else 1, np.int64)
+        if len(bit):
+            np.cumsum(np.bincount(bit, minlength=self.num_bits), out=self._start[1:])
+        # scratch of `observe`: the transition of the last time; taken from the machine as it is used
+        self._mark = np.zeros(self.num_bits if len(bit) else 0, np.int64)
         self._done = np.zeros(self.size if len(bit) else 0, np.int64)
 
     # --- identity -------------------------------------------------------------------------------------------------
@@ -205,7 +214,9 @@ class GoalTable:
     @property
     def success_rate(self) -> NDArray[np.float64]:
         """S(g): share of the last 10 pursuits that attained g; 0 where there were none, [G]."""
-        return self.success_rate_of(slice(self.size))
+        rate, g = np.zeros(self.size), np.flatnonzero(self.pursuits)
+        rate[g] = self.success_rate_of(g)
+        return rate
 
     def success_rate_of(self, goals: Some) -> NDArray[np.float64]:
         """S(g) of some goals, [n]."""
@@ -316,8 +327,9 @@ class GoalTable:
                "lengths", "tally")
 
     def state_dict(self) -> dict[str, Any]:
-        """All of it as plain arrays."""
+        """All of it as plain arrays: of each goal a row, members of AND-goals only."""
         state: dict[str, Any] = {name: getattr(self, f"_{name}")[: self.size].copy() for name in self._ARRAYS}
+        state["members"] = state["members"][self.num_bits :]  # those of a single bit are known
         return state | {"transitions": self.transitions, "reward_scale": self.reward_scale,
                         "all_lengths": self._all_lengths.copy(), "all_wins": self._all_wins,
                         "task_outcomes": self._task_outcomes.copy(), "task_pursuits": self._task_pursuits,
@@ -326,14 +338,14 @@ class GoalTable:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take back what `state_dict` gave."""
         size, members = len(state["count"]), np.asarray(state["members"])
-        if not self.num_bits <= size <= self.capacity or members.shape != (size, self.max_members):
-            raise ValueError(f"stored goal table has {size} goals of ≤ {members.shape[-1]} bits; this one holds "
-                             f"{self.num_bits}…{self.capacity} goals of ≤ {self.max_members} bits")
-        if (members[: self.num_bits, 0] != np.arange(self.num_bits)).any():
-            raise ValueError(f"stored goal table belongs to a space of another size than {self.num_bits} bits")
+        if not self.num_bits <= size <= self.capacity or members.shape != (size - self.num_bits, self.max_members):
+            raise ValueError(f"stored goal table has {size - len(members)} single bits and {len(members)} goals of ≤ "
+                             f"{members.shape[-1]}; this one holds {self.num_bits} and up to {self.capacity - self.num_bits} of ≤ "
+                             f"{self.max_members}")
         least = {"members": -1, "parents": -1, "reward_sum": None}
         most = {"members": self.num_bits - 1, "parents": size - 1}
-        checked = {name: stored_array(state[name], f"table {name}", (size, *own.shape[1:]), own.dtype.kind,
+        rows = {"members": size - self.num_bits}
+        checked = {name: stored_array(state[name], f"table {name}", (rows.get(name, size), *own.shape[1:]), own.dtype.kind,
                                       None if own.dtype.kind == "b" else least.get(name, 0), most.get(name))
                    for name in self._ARRAYS for own in [getattr(self, f"_{name}")]}
         if (checked["members"][:, 0] < 0).any():
@@ -341,7 +353,8 @@ class GoalTable:
         self.size, self.transitions = size, stored_number(state["transitions"], "table transitions")
         for name, array in checked.items():
             own = getattr(self, f"_{name}")
-            own[:size], own[size:] = array, -1 if name in ("members", "parents") else 0
+            first = self.num_bits if name == "members" else 0
+            own[first:size], own[size:] = array, -1 if name in ("members", "parents") else 0
         for name in ("all_lengths", "task_outcomes", "steps_tally"):
             getattr(self, f"_{name}")[:] = stored_like(state[name], f"table {name}", getattr(self, f"_{name}"))
         self._all_wins = stored_number(state["all_wins"], "table all_wins")

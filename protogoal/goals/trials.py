@@ -137,12 +137,19 @@ class Sums:
         self.size = 0
         self._arrays = {name: np.zeros((16, *shape), dtype) for name, (shape, dtype) in self._layout.items()}
 
+    @staticmethod
+    def row_bytes(num_actions: int) -> int:
+        """Memory of one row."""
+        return sum(array.nbytes // len(array) for array in Sums(num_actions)._arrays.values())
+
     def resize(self, size: int) -> None:
         """More rows, of zeros."""
         if size > len(self._arrays["n"]):
             capacity = max(size, 2 * len(self._arrays["n"]))
             for name, array in self._arrays.items():
-                self._arrays[name] = np.concatenate([array, np.zeros((capacity - len(array), *array.shape[1:]), array.dtype)])
+                more = np.zeros((capacity, *array.shape[1:]), array.dtype)  # taken from the machine as it is filled
+                more[: len(array)] = array
+                self._arrays[name] = more
         self.size = size
 
     def arrays(self) -> tuple[NDArray[Any], ...]:
@@ -165,18 +172,20 @@ class Sums:
 
 
 class Trials:
-    """The sums of every goal that ever turned on, and of every kind. `kind` names the kind of a bit."""
+    """The sums of every goal that ever turned on, and of every kind. `kinds` names the kinds of bits."""
 
-    def __init__(self, num_bits: int, num_actions: int, kind: Callable[[int], str] = lambda _: "bit", seed: int = 0):
+    def __init__(self, num_bits: int, num_actions: int, kinds: Callable[[Ints], Sequence[str]] | None = None, seed: int = 0):
         self.num_bits, self.num_actions = num_bits, num_actions
-        self._kind_name = kind
+        self._kind_names = kinds or (lambda bits: ["bit"] * len(bits))
         self.kinds: list[str] = []
+        self._number: dict[str, int] = {}  # of each kind
         self.kind_of = np.full(num_bits, -1, np.int32)  # of every bit that was ever on
         self.row_of = np.full(num_bits, -1, np.int32)
         self._bits = np.empty(0, np.int32)  # of each row
         self.sums, self.kind_sums = Sums(num_actions), Sums(num_actions)
         self._tested = Tested.nothing(0)  # of each row, as of the last test
         self._is_stale = np.empty(0, np.bool_)  # rows with events since
+        self._pairs = np.zeros((0, 2))  # how often two events of a row share their action, beyond chance, and its variance
         shape = min(num_bits, DIRECTIONS), 2 * PROJECTIONS
         self._directions = np.random.default_rng(seed).standard_normal(shape, np.float32)
 
@@ -198,6 +207,7 @@ class Trials:
             self.sums.resize(len(self._bits))
             self._tested = self._tested.padded(len(self._bits))
             self._is_stale = np.append(self._is_stale, np.ones(len(new), np.bool_))
+            self._pairs = np.append(self._pairs, np.zeros((len(new), 2)), 0)
         self._is_stale[self.row_of[events.bit]] = True
         r, weight = residuals(events.action, events.probability, self.num_actions)
         last = np.full(len(self.kinds), -1, np.int64)  # transition that each kind counted last
@@ -206,13 +216,16 @@ class Trials:
 
     def name_kinds(self, bits: NDArray[np.integer[Any]]) -> None:
         """Finds out the kinds of bits that were not asked for before; −1 is passed over."""
-        unknown = bits[(self.kind_of[bits] < 0) & (bits >= 0)]
-        for bit in np.unique(unknown).tolist():
-            name = self._kind_name(bit)
-            if name not in self.kinds:
+        unknown = np.unique(bits[(self.kind_of[bits] < 0) & (bits >= 0)])
+        if len(unknown) == 0:
+            return
+        names = self._kind_names(unknown)
+        for name in dict.fromkeys(names):
+            if name not in self._number:
+                self._number[name] = len(self.kinds)
                 self.kinds.append(name)
-                self.kind_sums.resize(len(self.kinds))
-            self.kind_of[bit] = self.kinds.index(name)
+        self.kind_sums.resize(len(self.kinds))
+        self.kind_of[unknown] = [self._number[name] for name in names]
 
     def test(self) -> Tested:
         """p and nats of every row; only those with new events are computed."""
@@ -221,19 +234,21 @@ class Trials:
             found = test_sums(*(array[rows] for array in self.sums.arrays()))
             for name, array in vars(self._tested).items():
                 array[rows] = getattr(found, name)
+            n, u = (array[rows] for array in self.sums.arrays()[:2])
+            # T₁ − (A−1): with n events T₁ has mean A−1 and, for uniform μ, variance 2(A−1)(1 − 1/n)
+            often, is_pair = np.maximum(n, 1.0), n > 1
+            excess = (u[:, :, -1].astype(np.float64) ** 2).sum(1) / often - (self.num_actions - 1)
+            self._pairs[rows, 0] = np.where(is_pair, excess, 0.0)
+            self._pairs[rows, 1] = np.where(is_pair, 2 * (self.num_actions - 1) * (1 - 1 / often), 0.0)
             self._is_stale[rows] = False
         return self._tested
 
     def test_kinds(self) -> Tested:
         """p, nats and events of every kind."""
         pooled = test_sums(*self.kind_sums.arrays())
-        n, u = self.sums.arrays()[:2]
+        self.test()  # brings the pairs of every goal up to date
         kind = self.kind_of[self._bits]
-        # Σ_g (T₁_g − (A−1)): with n events T₁ has mean A−1 and, for uniform μ, variance 2(A−1)(1 − 1/n)
-        often = np.maximum(n, 1.0)
-        excess = np.where(n > 1, (u[:, :, -1].astype(np.float64) ** 2).sum(1) / often - (self.num_actions - 1), 0.0)
-        variance = np.where(n > 1, 2 * (self.num_actions - 1) * (1 - 1 / often), 0.0)
-        excess, variance = (np.bincount(kind, x, len(self.kinds)) for x in (excess, variance))
+        excess, variance = (np.bincount(kind, x, len(self.kinds)) for x in self._pairs.T)
         df = np.maximum(variance / 2, 1e-9)  # as one χ² of that mean and variance
         p_pairs = np.where(variance > 0, chdtrc(df, np.maximum(df + excess, 0.0)), 1.0)
         return Tested(pooled.events, np.minimum(1.0, 2 * np.minimum(pooled.p, p_pairs)), pooled.nats, pooled.most)
@@ -259,10 +274,12 @@ class Trials:
         self.sums.load_state_dict(state["sums"])
         self.kind_sums.load_state_dict(state["kind_sums"])
         self.kinds = [str(name) for name in state["kinds"]]
+        self._number = {name: i for i, name in enumerate(self.kinds)}
         if self.sums.size != len(bits) or self.kind_sums.size != len(self.kinds):
             raise ValueError(f"stored trials have {self.sums.size} rows for {len(bits)} bits and {self.kind_sums.size} for "
                              f"{len(self.kinds)} kinds")
         self._tested, self._is_stale = Tested.nothing(len(bits)), np.ones(len(bits), np.bool_)
+        self._pairs = np.zeros((len(bits), 2))
         self.name_kinds(bits)
 
 

@@ -27,8 +27,9 @@ import numpy as np
 from protogoal.goals.stored import stored_number
 from protogoal.run.checksums import KEY, Changed, seal, unseal
 from protogoal.run.files import write_whole
+from protogoal.run.thin import THIN, thick, thin
 
-FORMAT = 2  # 1 had no checksum of the manifest, and no revision
+FORMAT = 3  # 1 had no checksum of the manifest, and no revision; 2 had every row of a goal table
 KEPT = 2
 ARRAY = "$array"  # {"$array": "replay/actions"} stands in state.json where an array belongs
 
@@ -163,10 +164,10 @@ def load(path: Path, about: Mapping[str, str] | None = None) -> tuple[int, dict[
     """One checkpoint as (step, state); a ValueError in one line where it is damaged or of another format."""
     try:
         manifest = unseal((path / "manifest.json").read_bytes())
-        if manifest["format"] not in (1, FORMAT):
+        if manifest["format"] != FORMAT:
             raise Mismatch(f"checkpoint {path} has format {manifest['format']} (written by protogoal "
-                           f"{manifest.get('version', 'of another version')}); this is {_version()} and reads 1 and {FORMAT}")
-        if (manifest["format"] == FORMAT and KEY not in manifest) or f"{manifest['step']:012d}" != path.name:
+                           f"{manifest.get('version', 'of another version')}); this is {_version()} and reads {FORMAT}")
+        if KEY not in manifest or f"{manifest['step']:012d}" != path.name:
             raise ValueError(f"checkpoint {path} is damaged: its manifest has no checksum, or is another's")
         for key, expected in (about or {}).items():
             said = manifest.get("about", {}).get(key, expected)
@@ -203,6 +204,10 @@ def _split(value: Any, place: str, arrays: dict[str, np.ndarray]) -> Any:
     if isinstance(value, np.ndarray):
         if value.dtype.hasobject:
             raise ValueError(f"{place} holds Python objects; a checkpoint takes plain arrays and JSON only")
+        parts = thin(value)
+        if parts is not None:
+            arrays.update({f"{place}/{part}": array for part, array in parts.items()})
+            return {THIN: place, "size": len(value)}
         arrays[place] = value
         return {ARRAY: place}
     if isinstance(value, Mapping):
@@ -218,6 +223,8 @@ def _split(value: Any, place: str, arrays: dict[str, np.ndarray]) -> Any:
 
 def _join(tree: Any, arrays: Mapping[str, np.ndarray]) -> Any:
     if isinstance(tree, dict):
+        if set(tree) == {THIN, "size"}:
+            return thick(tree["size"], {part: arrays[f"{tree[THIN]}/{part}"] for part in ("blank", "at", "rows")})
         return arrays[tree[ARRAY]] if set(tree) == {ARRAY} else {key: _join(item, arrays) for key, item in tree.items()}
     return [_join(item, arrays) for item in tree] if isinstance(tree, list) else tree
 

@@ -1,15 +1,46 @@
-"""What this machine can hold: settings that need more memory than there is are refused before training starts."""
+"""What this machine can hold: a run that needs more memory than there is is refused before training starts, with what to change.
+
+    program     Python with its libraries
+    replay      full, with room for as many bits as are on at first
+    networks    weights of every row: the learner's, the target, the mean, the actor's; gradients; two moments
+    goals       a row of the goal table for every bit, and for every AND-goal that may come
+    trials      a row of sums for every bit that turns on; half of those declared are taken to
+    workers     processes that step environments
+
+`check_memory` adds them up; `widest_lists` says how many bits on at once replay may keep in what is left.
+"""
 
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass, replace
+from typing import Any
 
 from protogoal import registry
+from protogoal.agents.parts import Spaces
 from protogoal.config import DeepConfig
 from protogoal.deep.replay import replay_bytes
-from protogoal.envs.vector import BatchEnv
+from protogoal.goals.evaluator import evaluator_bytes
 
-SHARE = 0.9  # of the memory, which replay may take
+SHARE = 0.9  # of the memory, which a run may take
+PROGRAM = 400_000_000  # bytes of a process that learns
+WORKER = 120_000_000  # bytes of a process that steps environments
+COPIES = 7  # of every weight
+SHOWN = 3  # parts that a refusal names
+
+
+@dataclass(frozen=True)
+class Part:
+    """Memory that one part of a run takes, and the setting by which it becomes less ("" where there is none)."""
+
+    name: str
+    size: int  # bytes
+    setting: str = ""
+
+    def words(self, config: DeepConfig) -> str:
+        section, _, field = self.setting.partition(".")
+        value = getattr(getattr(config, section), field) if field else None
+        return f"{self.name} {_gb(self.size)}" + (f" ({self.setting} = {value:,})" if field else "")
 
 
 def memory_bytes() -> int | None:
@@ -20,18 +51,74 @@ def memory_bytes() -> int | None:
         return None
 
 
-def check_memory(config: DeepConfig, env: BatchEnv) -> None:
-    """Refuses a replay, or another memory of the agent's, that does not fit, with the size that would."""
+def memory_parts(config: DeepConfig, env: Spaces) -> list[Part]:
+    """What a run on one machine takes, part by part."""
+    agent = registry.agent(config.agent)
+    stored = agent.stored_spec(config, env), env.num_bits, env.max_active, agent.core_shape(config)
+    goals = evaluator_bytes(env.num_bits, env.num_actions, config.pge) if agent.sets_goals else {}
+    own = [Part(name, size, name) for name, size in agent.memory_bytes(config).items()]
+    workers = int(getattr(config.env, "workers", 0))
+    return [
+        Part("program", PROGRAM),
+        Part("replay", replay_bytes(*stored, config.replay), "replay.capacity"),
+        Part("networks", 4 * COPIES * _parameters(config, env), "network.goal_slots"),
+        *(Part(name, size) for name, size in goals.items()),
+        Part("workers", workers * WORKER, "env.workers" if workers else ""),
+        *own,
+    ]
+
+
+def _parameters(config: DeepConfig, env: Spaces) -> int:
+    """Weights of a network: of one with one row for goals, and as many rows more as there will be."""
+    agent = registry.agent(config.agent)
+    one, two = (sum(weight.numel() for weight in agent.make_network(_with_slots(config, n), env).parameters()) for n in (1, 2))
+    return int(one + (min(env.num_bits, config.network.goal_slots) - 1) * (two - one))
+
+
+def _with_slots(config: DeepConfig, slots: int) -> DeepConfig:
+    return replace(config, network=replace(config.network, goal_slots=slots))
+
+
+def check_memory(config: DeepConfig, env: Spaces) -> None:
+    """Refuses a run that does not fit: the sum, its largest parts, and what the largest that can be changed may be."""
     memory = memory_bytes()
     if memory is None:
         return
+    parts = sorted(memory_parts(config, env), key=lambda part: -part.size)
+    needed, there = sum(part.size for part in parts), SHARE * memory
+    if needed <= there:
+        return
+    largest = ", ".join(part.words(config) for part in parts[:SHOWN])
+    part = next(part for part in parts if part.setting)
+    section, _, field = part.setting.partition(".")
+    fits = int(getattr(getattr(config, section), field) * max(0.0, 1.0 - (needed - there) / part.size))
+    advice = f"at most {part.setting} = {fits:,} fits" if fits else "fewer proto-goals, or a larger machine"
+    raise ValueError(f"the run needs {_gb(needed)}, this machine has {_gb(memory)}; the largest parts are {largest}; {advice}")
+
+
+def room_for_replay(config: DeepConfig, env: Spaces) -> float | None:
+    """Bytes that the other parts leave; None where the system does not tell."""
+    memory = memory_bytes()
+    others = sum(part.size for part in memory_parts(config, env) if part.name != "replay") if memory else 0
+    return None if memory is None else SHARE * memory - others
+
+
+def widest_lists(config: DeepConfig, env: Spaces, room: float | None) -> int:
+    """How many bits on at once a replay may keep of a transition in that many bytes."""
+    if room is None:
+        return env.num_bits
     agent = registry.agent(config.agent)
-    stored = agent.stored_spec(config, env), env.num_bits, env.max_active, agent.core_shape(config)
-    taken = 0.0
-    for name, needed in {"replay.capacity": replay_bytes(*stored, config.replay), **agent.memory_bytes(config)}.items():
-        section, _, field = name.partition(".")
-        size = getattr(getattr(config, section), field)
-        if needed > SHARE * memory - taken:
-            raise ValueError(f"{name} = {size:,} needs {needed / 1e9:.1f} GB, this machine has {memory / 1e9:.1f} GB; "
-                             f"at most {max(0, int(size * (SHARE * memory - taken) / needed)):,} fit")
-        taken += needed
+    spec, core = agent.stored_spec(config, env), agent.core_shape(config)
+    none, one = (replay_bytes(spec, env.num_bits, width, core, config.replay) for width in (0, 1))
+    most = int((room - none) / (one - none) / 2)  # widening needs the old and the new at once
+    return max(env.max_active, min(env.num_bits, most))
+
+
+def dropped_words(most: int, dropped: int) -> str:
+    """What people are told when replay cannot keep all bits that are on."""
+    return (f"replay has no room for more than {most:,} bits on at once; {dropped:,} were dropped so far, those that are not "
+            "plausible first; a smaller replay.capacity leaves more room")
+
+
+def _gb(size: Any) -> str:
+    return f"{size / 1e9:.1f} GB"

@@ -29,7 +29,7 @@ from protogoal.envs.vector import PAD
 from protogoal.goals.evaluator import ProtoGoalEvaluator
 from protogoal.goals.spaces import ProtoGoalSpace
 from protogoal.record.events import Evaluated, Event, Happened, Measured, Progressed, Pursued, Refreshed
-from protogoal.run.limits import check_memory
+from protogoal.run.limits import check_memory, dropped_words, room_for_replay, widest_lists
 from protogoal.run.log import RunLog, goal_metrics, offered_metrics
 from protogoal.run.player import Player
 from protogoal.run.stopping import ACTING
@@ -48,8 +48,10 @@ class LocalSession(Player):
         self.env, self.space = make_batch_env(config.env, config.actor.num_envs, on_event=self._event)
         check_memory(config, self.env)
         self.agent: R2D2 = registry.agent(config.agent)(config, self.env, self.space)
+        self.agent.replay.most_active = widest_lists(config, self.env, room_for_replay(config, self.env))
         self._evaluations = np.random.default_rng(Seeds.of(config.seed).evaluating)
         self._next_refresh = self._next_evaluation = 0
+        self._told_of_dropped = False
         self.log = RunLog()
 
     @property
@@ -100,12 +102,20 @@ class LocalSession(Player):
             log.pursued(experience.pursuits.goal, experience.pursuits.success, agent.evaluator)
             if agent.can_learn and agent.steps >= self._next_refresh:
                 self._refresh(agent.evaluator)
+        self._tell_of_dropped()
         for text in self._events:
             self._tell(Happened(agent.steps, text))
         self._events.clear()
         if self._next_evaluation <= agent.steps < config.steps:  # the last one is `train`'s
             self._next_evaluation += config.evaluation.every
             self._evaluate(config.evaluation.episodes)
+
+    def _tell_of_dropped(self) -> None:
+        """Bits that replay had no room for, the first time that there are any."""
+        replay = self.agent.replay
+        if replay.dropped and not self._told_of_dropped:
+            self._told_of_dropped = True
+            self._event(dropped_words(replay.most_active, replay.dropped))
 
     def _act(self, randomly: bool) -> Experience:
         with self.log.timing("act"):

@@ -28,8 +28,12 @@ def events(bits, actions, before=None, probability=None, row=None):
                        None if probability is None else np.asarray(probability, np.float32))
 
 
-def kinds_of_three(bit):
+def kind_of_three(bit):
     return f"kind {bit % 3}"
+
+
+def kinds_of_three(bits):
+    return [kind_of_three(bit) for bit in bits]
 
 
 # --- by hand --------------------------------------------------------------------------------------------------------
@@ -153,7 +157,7 @@ def test_sums_and_tests_equal_the_slow_version(seed, num_actions, with_probabili
     parts = [random_events(rng, 12, num_actions, with_probability) for _ in range(2)]
     for part in parts:
         trials.update(part)
-    goals, kinds = reference.collect(TrialEvents.join(parts), num_actions, kinds_of_three, trials._directions)
+    goals, kinds = reference.collect(TrialEvents.join(parts), num_actions, kind_of_three, trials._directions)
     assert sorted(goals) == sorted(trials.bits.tolist())
     lower = np.tril_indices(FEATURES)
     for sums, rows, place in ((trials.sums, goals, trials.row_of), (trials.kind_sums, kinds, trials.kinds)):
@@ -170,7 +174,7 @@ def test_sums_and_tests_equal_the_slow_version(seed, num_actions, with_probabili
     for kind in kinds:
         i = trials.kinds.index(kind)
         compare((tested_kinds.events[i], tested_kinds.p[i], tested_kinds.nats[i], tested_kinds.most[i]),
-                reference.test_of_kind(kind, goals, kinds, kinds_of_three, num_actions, RIDGE))
+                reference.test_of_kind(kind, goals, kinds, kind_of_three, num_actions, RIDGE))
 
 
 def compare(ours, theirs):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from protogoal.run import checkpoint
+from protogoal.run.thin import thick, thin
 
 
 def state(seed=0):
@@ -105,3 +106,32 @@ def test_anything_but_arrays_and_json_is_refused(tmp_path, value):
     with pytest.raises(ValueError, match="plain arrays and JSON"):
         checkpoint.save(tmp_path, 1, {"a": {"b": value}})
     assert not list(tmp_path.glob("[0-9]*"))
+
+
+@pytest.mark.parametrize("array", [
+    np.full(30_000, np.nan), np.zeros((20_000, 3), np.int16), np.arange(12_000), np.arange(12_000) % 3 == 0, np.zeros(5),
+    np.zeros(()),
+])
+def test_arrays_that_are_mostly_one_row_come_back_whole(tmp_path, array):
+    if array.ndim and array.dtype.kind != "b" and len(array) > 10_000:
+        array[7] = 5
+    _, state = checkpoint.load(checkpoint.save(tmp_path / "c", 1, {"it": array}))
+    np.testing.assert_array_equal(state["it"], array)
+    assert state["it"].dtype == array.dtype
+
+
+def test_rows_of_nothing_are_not_written(tmp_path):
+    rare = np.zeros((1_000_000, 4))
+    rare[[3, 999_999]] = 1.0
+    path = checkpoint.save(tmp_path / "c", 1, {"rare": rare})
+    assert sum(file.stat().st_size for file in path.iterdir()) < 5_000
+
+
+@pytest.mark.parametrize(("change", "words"), [
+    ({"size": 10**12}, "number of rows"), ({"size": 5}, "places of rows"), ({"rows": np.zeros((2, 3))}, "blank one")])
+def test_thin_arrays_that_do_not_fit_together_are_refused(change, words):
+    rare = np.zeros((20_000, 4))
+    rare[[3, 9_999]] = 1.0
+    parts = {"size": len(rare)} | thin(rare) | change
+    with pytest.raises(ValueError, match=words):
+        thick(parts.pop("size"), parts)

@@ -14,12 +14,13 @@ from protogoal.envs.gym_batch import GymBatchEnv
 from protogoal.envs.minihack.env import RiverEnv
 from protogoal.goals.spaces import BagOfWords, ProtoGoalSpace
 
+MOST_WORDS = 16_384
 
-def word_space(capacity: int = 256) -> BagOfWords:
+
+def word_space(capacity: int = MOST_WORDS) -> BagOfWords:
     """One bit a word of the message, up to `capacity` words.
 
-    A random policy reads 34 without monsters. With them the names of what they carry go past 256 in 1,500 episodes; the
-    capacity then keeps out the rarest, which come last.
+    A random policy reads 34 without monsters. With them the names of what they carry go past 256 in 1,500 episodes.
     """
     return BagOfWords(capacity, key="message")
 

@@ -35,6 +35,9 @@ def _kinds_of_classes() -> np.ndarray:
     return kind
 
 
+WORDS_TOLD_APART = 256
+
+
 class EgocentricView:
     """A river batch observed as one list of ids, "active": what lies around, the player's place and health, the last words.
 
@@ -42,7 +45,7 @@ class EgocentricView:
     place    the player's row, the player's column
     health   hit points in eighths; one id more when blind, stunned, confused or hallucinating
     said     the words of the last message (`with_message`): without them a boulder that does not budge looks like one
-             that was not pushed
+             that was not pushed. The first 256 words that were ever read are told apart; later ones share their ids
 
     The list has room for `length` ids; where that is not enough, unseen cells are left out.
     """
@@ -63,9 +66,8 @@ class EgocentricView:
         self._place = len(KINDS) * self._cells  # the first id of each further group
         self._health = self._place + ROWS + COLUMNS
         self._said = self._health + _HEALTH_LEVELS + 1
-        size = self._said + (env.num_bits if with_message else 0)
-        if size >= 2**15:
-            raise ValueError(f"a vocabulary of {env.num_bits} words gives {size} ids; at most {2**15 - 1} are allowed")
+        self._told_apart = min(env.num_bits, WORDS_TOLD_APART)
+        size = self._said + (self._told_apart if with_message else 0)
         self.observation_spec = {"active": ArraySpec((self.length,), np.dtype(np.int16), "active", size)}
 
     def reset(self, seed: int | None = None) -> tuple[Observation, np.ndarray]:
@@ -104,7 +106,7 @@ class EgocentricView:
             position + self._place,
             health[:, None] + self._health,
             np.where(status[:, 1:] > 0, self._health + _HEALTH_LEVELS, PAD),
-            *([np.where(active >= 0, active + self._said, PAD)] if self.with_message else []),
+            *([np.where(active >= 0, active % self._told_apart + self._said, PAD)] if self.with_message else []),
             self._around(observation["map"], position),
         ]
         ids = np.concatenate(groups, 1)  # [N, …], what may be left out at the end

@@ -20,6 +20,7 @@ from protogoal.config import DeepConfig
 from protogoal.deep.replay import Replay
 from protogoal.deep.segments import Segments
 from protogoal.goals.values import TransitionBatch
+from protogoal.run.limits import SHARE, dropped_words, memory_bytes, widest_lists
 from protogoal.run.ray.state import split_replay
 from protogoal.run.ray.supervisor import Role, RunContext, start_role
 
@@ -41,18 +42,21 @@ class Shard(Role):
 
     def __init__(self, config: DeepConfig, spaces: EnvSpaces, index: int):
         settings = replace(config.replay, capacity=shard_segments(config) * config.replay.trace_length)
+        memory = memory_bytes()
+        most = widest_lists(replace(config, replay=settings), spaces, memory and SHARE * memory / config.ray.shards)
         agent = registry.agent(config.agent)
         self.replay = Replay(agent.stored_spec(config, spaces), spaces.num_bits, spaces.max_active, agent.core_shape(config),
-                             settings)
+                             settings, most)
         seeds = Seeds.of(config.seed)
         self._sampling, self._refreshing = (
             np.random.default_rng(seed if index == 0 else np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, index)))
             for seed in (seeds.sampling, seeds.refreshing))
 
-    def add(self, segments: Segments) -> int:
-        """Stores segments; returns how many transitions there are now."""
+    def add(self, segments: Segments) -> tuple[int, str]:
+        """Stores segments; returns how many transitions there are now, and what people must be told of bits that it dropped."""
         self.replay.add(segments)
-        return self.replay.transitions
+        dropped = self.replay.dropped
+        return self.replay.transitions, dropped_words(self.replay.most_active, dropped) if dropped else ""
 
     def sample(self, batch_size: int, batches: int) -> Segments:
         """Some batches for the learner, side by side; contiguous, so that they travel without another copy."""
@@ -110,6 +114,7 @@ class ReplayClient:
         self.sizes = dict.fromkeys(range(s.shards), 0)  # transitions in each
         self._next = 0
         self._missing = 0  # transitions that did not arrive
+        self._told_of_dropped = False
         self.has_changed = True  # whoever asks the shards must be told who they are
         self.processes = [
             context.supervisor.add(f"replay shard {i}", lambda _, i=i: start_role(  # type: ignore[misc]
@@ -134,8 +139,11 @@ class ReplayClient:
         shard, self._next = self._next, (self._next + 1) % len(self.processes)
         process = self.processes[shard]
 
-        def done(size: int) -> None:
-            self.sizes[shard] = size
+        def done(answer: tuple[int, str]) -> None:
+            self.sizes[shard], words = answer
+            if words and not self._told_of_dropped:
+                self._told_of_dropped = True
+                self.context.event(f"replay shard {shard}: {words}")
 
         def lost() -> None:
             self._missing += transitions

@@ -1,6 +1,6 @@
 """One vocabulary for all who read: a word must have the same bit wherever it is read.
 
-A word that a reader has never seen is agreed upon here before it gets a bit, which happens a few hundred times a run.
+A word that a reader has never seen is agreed upon here before it gets a bit, which happens some hundred or thousand times a run.
 `VocabularyClient` has a copy, and hears of each new word before any reader does: a bit with two meanings would spoil
 all of replay. If the process dies, a new one starts from the copy, under a name by which the readers find it; those that
 ask meanwhile wait.
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import time
 import uuid
 from collections.abc import Mapping, Sequence
@@ -40,8 +41,8 @@ class VocabularyRole(Role):
         self._changed, self._watched = asyncio.Event(), asyncio.Event()
         self.load(vocabularies)
 
-    async def agree(self, bag: int, new: Sequence[str]) -> list[str]:
-        """The whole vocabulary of one bag, with these words in it as far as there is room."""
+    async def agree(self, bag: int, new: Sequence[str], known: int = 0) -> list[str]:
+        """The vocabulary of one bag after the first `known` words, with the new ones in it as far as there is room."""
         words = self._words[bag]
         size = len(words)
         for word in new:
@@ -49,7 +50,7 @@ class VocabularyRole(Role):
                 words.setdefault(word)
         if len(words) > size:
             self._tell()
-        answer, version = list(words), self._version
+        answer, version = list(itertools.islice(words, known, None)), self._version
         while self._is_watched and self._seen < version:
             await self._watched.wait()
         return answer
@@ -84,11 +85,11 @@ class VocabularyHandle:
     def __init__(self, name: str, handle: Any):
         self.name, self.handle = name, handle
 
-    def agree(self, bag: int, new: Sequence[str]) -> list[str]:
+    def agree(self, bag: int, new: Sequence[str], known: int = 0) -> list[str]:
         """`Words.agree`; waits for a new process if the old one has died. The session ends a wait that is too long."""
         while True:
             try:
-                answer: list[str] = ray.get(self.handle.agree.remote(bag, new))
+                answer: list[str] = ray.get(self.handle.agree.remote(bag, new, known))
                 return answer
             except RayActorError:
                 time.sleep(REDIAL_SECONDS)

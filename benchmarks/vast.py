@@ -1,0 +1,125 @@
+"""What a vast proto-goal space costs beside a small one: 1,000 to 1,000,000 bits declared, half of them seen, some 200 useful.
+
+`protogoal bench vast` calls `run`. Each size is a short run of the small U-Maze in a process of its own, with junk beside its own
+bits (`envs.junk`). Half of all bits are counted as seen before anything is measured, each with a trial, as a long run would have
+them. The reference of every row is the same quantity with 1,000 bits, measured just before; seconds are CPU seconds, one thread.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+SIZES = (1_000, 10_000, 100_000, 1_000_000)
+ROOT = Path(__file__).resolve().parents[1]
+TOGETHER = 8  # bits that turn on in one transition, when half of them are seen
+UNITS = {"start-up": "s", "steps": "/s", "updates": "/s", "refresh": "s", "memory": "MB", "checkpoint": "MB", "saving": "s",
+         "seeing half of them": "s"}
+
+
+def run(quick: bool = False) -> list[dict[str, Any]]:
+    """Rows of the benchmark; `quick` takes seconds, else some minutes."""
+    steps = 3_000 if quick else 40_000
+    found = {size: _apart(size, steps) for size in (SIZES[:2] if quick else SIZES)}
+    rows = []
+    for size, measured in found.items():
+        for what, value in measured.items():
+            reference = found[SIZES[0]][what]
+            rows.append({"case": f"{what}, {size:,} bits", "value": value, "unit": UNITS[what], "reference": reference,
+                         "ratio": value / max(reference, 1e-9)})
+    return rows
+
+
+def _apart(size: int, steps: int) -> dict[str, float]:
+    """One size in a process of its own, so that its memory is its own."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+    command = [sys.executable, __file__, str(size), str(steps)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"the run with {size:,} bits failed: {done.stderr.strip().splitlines()[-1]}")
+    measured: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return measured
+
+
+def measure(size: int, steps: int) -> dict[str, float]:
+    """A run with `size` bits: what it costs to start, to go on, to judge, to keep and to save."""
+    from protogoal.presets import PRESETS
+    from protogoal.run import checkpoint
+    from protogoal.run.local import LocalSession
+
+    preset = PRESETS["baba-umaze-small-protogoal"]
+    config = replace(preset, threads=1, steps=10**9, learner=replace(preset.learner, min_replay=1_000),
+                     evaluation=replace(preset.evaluation, every=10**9), replay=replace(preset.replay, capacity=100_000))
+    small = LocalSession(config)  # compiles, and says how many bits the level has
+    config = replace(config, env=replace(config.env, junk=size - small.env.num_bits))
+    small.close()
+    found = {}
+    start = time.process_time()
+    session = LocalSession(config)
+    found["start-up"] = time.process_time() - start
+    agent: Any = session.agent
+    start = time.process_time()
+    see_half(agent.evaluator)
+    found["seeing half of them"] = time.process_time() - start
+
+    spent = {"learning": 0.0}
+    learn = agent.learn
+
+    def learn_timed() -> Any:
+        begun = time.process_time()
+        figures = learn()
+        spent["learning"] += time.process_time() - begun
+        return figures
+
+    agent.learn = learn_timed
+    events = session.train()
+    while agent.learner.updates < 2:  # compiles, and has goals to pursue
+        next(events)
+    updates, begun, first = agent.learner.updates, time.process_time(), agent.steps
+    spent["learning"] = 0.0
+    while agent.steps < first + steps:
+        next(events)
+    found["steps"] = (agent.steps - first) / (time.process_time() - begun)
+    found["updates"] = (agent.learner.updates - updates) / spent["learning"]
+    refreshes = []
+    for _ in range(3):
+        begun = time.process_time()
+        agent.refresh()
+        refreshes.append(time.process_time() - begun)
+    found["refresh"] = min(refreshes)
+    found["memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    with tempfile.TemporaryDirectory() as folder:
+        begun = time.process_time()
+        path = checkpoint.save(Path(folder) / "checkpoints", agent.steps, session.state_dict())
+        found["saving"] = time.process_time() - begun
+        found["checkpoint"] = sum(file.stat().st_size for file in path.iterdir()) / 1e6
+    session.close()
+    return {what: found[what] for what in UNITS}
+
+
+def see_half(evaluator: Any) -> None:
+    """The last half of the bits turn on, once each, after actions that have nothing to do with them."""
+    from protogoal.goals.trials import LAGS, TrialEvents
+
+    rng = np.random.default_rng(0)
+    bits = rng.permutation(np.arange(evaluator.num_bits // 2, evaluator.num_bits, dtype=np.int32))
+    bits = bits[: len(bits) // TOGETHER * TOGETHER].reshape(-1, TOGETHER)
+    for part in np.array_split(bits, max(1, len(bits) // 1_000)):
+        row = np.repeat(np.arange(len(part), dtype=np.int32), TOGETHER)
+        action = rng.integers(evaluator.num_actions, size=(len(part), LAGS)).astype(np.int16)
+        events = TrialEvents(np.roll(part, 1, 0), action, row, part.ravel())
+        evaluator.count(part, np.ones(part.shape, np.bool_), np.zeros(len(part)), events)
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure(int(sys.argv[1]), int(sys.argv[2]))))
