@@ -19,17 +19,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 ROOT = Path(__file__).resolve().parents[1]
 TOGETHER = 8  # bits that turn on in one transition, when half of them are seen
-UNITS = {"start-up": "s", "steps": "/s", "updates": "/s", "refresh": "s", "memory": "MB", "checkpoint": "MB", "saving": "s",
+ON_AT_ONCE = (16, 64, 256)
+PLAUSIBLE = (50, 200, 800)
+UNITS = {"start-up": "s", "steps": "/s", "steps without learning": "/s",
+         "updates": "/s", "refresh": "s", "memory": "MB", "checkpoint": "MB", "saving": "s",
          "seeing half of them": "s"}
 
 
 def run(quick: bool = False) -> list[dict[str, Any]]:
     """Rows of the benchmark; `quick` takes seconds, else some minutes."""
-    steps = 3_000 if quick else 40_000
+    steps = 3_000 if quick else 20_000
     found = {size: _apart(size, steps) for size in (SIZES[:2] if quick else SIZES)}
     rows = []
     for size, measured in found.items():
@@ -37,7 +41,75 @@ def run(quick: bool = False) -> list[dict[str, Any]]:
             reference = found[SIZES[0]][what]
             rows.append({"case": f"{what}, {size:,} bits", "value": value, "unit": UNITS[what], "reference": reference,
                          "ratio": value / max(reference, 1e-9)})
+    crowded = {on: counting(on, 10 if quick else 100) for on in ON_AT_ONCE}
+    rows += [{"case": f"counting and storing a transition, {on} bits on at once", "value": 1e6 * spent, "unit": "µs",
+              "reference": 1e6 * crowded[ON_AT_ONCE[0]], "ratio": spent / crowded[ON_AT_ONCE[0]]} for on, spent in crowded.items()]
+    learned = {goals: learning(goals, 3 if quick else 30) for goals in PLAUSIBLE}
+    rows += [{"case": f"an update, {goals} plausible goals", "value": 1e3 * spent, "unit": "ms",
+              "reference": 1e3 * learned[PLAUSIBLE[0]], "ratio": spent / learned[PLAUSIBLE[0]]} for goals, spent in learned.items()]
     return rows
+
+
+def counting(on: int, windows: int) -> float:
+    """CPU seconds for a transition with so many bits on, of which eight turn on: found, counted, stored."""
+    from protogoal.deep.replay import Replay
+    from protogoal.deep.segments import Segments, schema
+    from protogoal.deep.settings import ReplaySettings
+    from protogoal.envs.vector import ArraySpec
+    from protogoal.goals.active import turned_on
+    from protogoal.goals.evaluator import ProtoGoalEvaluator
+    from protogoal.goals.trials import TrialEvents
+
+    steps, envs, bits = 10, 32, 100_000
+    rng = np.random.default_rng(0)
+    spec = {"x": ArraySpec((1,), np.dtype(np.float32), "vector")}
+    replay = Replay(spec, bits, on, (0, 0), ReplaySettings(capacity=20_000))
+    evaluator = ProtoGoalEvaluator(bits, 5)
+    rows = {"state": (steps + 1, envs), "transition": (steps, envs), "segment": (envs,)}
+    arrays = {name: np.zeros((*rows[per], *shape), dtype) for name, (shape, dtype, per) in schema(spec, bits, on, (0, 0)).items()}
+    active = np.sort(rng.permuted(np.tile(np.arange(bits, dtype=np.int32), (envs, 1)), axis=1)[:, :on], axis=1)
+    spent = 0.0
+    for window in range(windows + 1):
+        if window == 1:  # all is compiled
+            spent = 0.0
+        lists, came_on, begun = [], [], time.process_time()
+        for _ in range(steps):
+            after = active.copy()
+            after[:, :TOGETHER] = rng.integers(bits, size=(envs, TOGETHER))
+            came_on.append(turned_on(after, active))
+            lists.append(after)
+            active = after
+        many, on_now = np.stack(lists), np.stack(came_on)
+        replay.add(Segments.from_arrays(arrays | {"active": many, "turned_on": on_now, "weight": np.ones(envs, np.float32)}))
+        evaluator.count(many.reshape(-1, on), on_now.reshape(-1, on), np.zeros(steps * envs), TrialEvents.none())
+        spent += time.process_time() - begun
+    return spent / (windows * steps * envs)
+
+
+def learning(goals: int, updates: int) -> float:
+    """CPU seconds of an update of the small U-Maze's network for so many goals."""
+    from protogoal.agents.proto_r2d2 import ProtoR2D2
+    from protogoal.deep.relabel import KnownGoals
+    from protogoal.domains.domain import make_batch_env
+    from protogoal.presets import PRESETS
+
+    torch.set_num_threads(1)
+    config = PRESETS["baba-umaze-small-protogoal"]
+    config = replace(config, env=replace(config.env, junk=2_000), replay=replace(config.replay, capacity=20_000))
+    env, space = make_batch_env(config.env, config.actor.num_envs)
+    agent = ProtoR2D2(config, env, space)
+    while agent.replay.transitions < 2_000:
+        agent.remember(agent.act(randomly=True))
+    ids = np.arange(goals, dtype=np.int32)[:, None]
+    agent.evaluator.table.observe(ids, np.ones(ids.shape, np.bool_), np.zeros(goals))
+    agent.evaluator.has_control = np.arange(env.num_bits) < goals
+    agent.known = KnownGoals.of(agent.evaluator)
+    assert len(agent.known) == goals
+    agent.learn()
+    begun = time.process_time()
+    for _ in range(updates):
+        agent.learn()
+    return (time.process_time() - begun) / updates
 
 
 def _apart(size: int, steps: int) -> dict[str, float]:
@@ -90,6 +162,7 @@ def measure(size: int, steps: int) -> dict[str, float]:
     while agent.steps < first + steps:
         next(events)
     found["steps"] = (agent.steps - first) / (time.process_time() - begun)
+    found["steps without learning"] = (agent.steps - first) / (time.process_time() - begun - spent["learning"])
     found["updates"] = (agent.learner.updates - updates) / spent["learning"]
     refreshes = []
     for _ in range(3):

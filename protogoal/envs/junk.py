@@ -41,7 +41,7 @@ class JunkSpace(ProtoGoalSpace):
             return f"screen {i // self.pictures}"
         return f"clock {(i - self.first_clock) // self.ticks}" if i < self.first_static else "static"
 
-    def kinds(self, bits: AnyIds) -> Sequence[str]:
+    def kinds_of(self, bits: AnyIds) -> Sequence[str]:
         screens = [f"screen {i}" for i in range(SCREENS)]
         shown = [screens[i] for i in (bits[bits < self.first_clock] // self.pictures).tolist()]
         return shown + [self.kind(i) for i in bits[bits >= self.first_clock].tolist()]

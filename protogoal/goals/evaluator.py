@@ -334,7 +334,7 @@ class ProtoGoalEvaluator:
     # --- words ----------------------------------------------------------------------------------------------------
 
     def _kinds_of_bits(self, bits: NDArray[np.integer[Any]]) -> Sequence[str]:
-        return self.space.kinds(bits) if self.space else ["bit"] * len(bits)
+        return self.space.kinds_of(bits) if self.space else ["bit"] * len(bits)
 
     def name(self, goal: int) -> str:
         """A goal for people: "baba at (1,2) AND FLAG at (3,3)"."""

@@ -90,7 +90,7 @@ class ProtoGoalSpace(ABC):
     def kind(self, i: int) -> str:
         """The group of bits that i belongs to: "taxi", "word"."""
 
-    def kinds(self, bits: AnyIds) -> Sequence[str]:
+    def kinds_of(self, bits: AnyIds) -> Sequence[str]:
         """The kinds of several bits, ascending; asked once of each bit that is ever on, so a vast space may want to be quick."""
         return [self.kind(int(i)) for i in bits]
 
@@ -160,7 +160,7 @@ class OneHotFactors(ProtoGoalSpace):
     def kind(self, i: int) -> str:
         return self._locate(i)[0].kind
 
-    def kinds(self, bits: AnyIds) -> Sequence[str]:
+    def kinds_of(self, bits: AnyIds) -> Sequence[str]:
         return [self.factors[f].kind for f in (np.searchsorted(self._offsets, bits, side="right") - 1).tolist()]
 
     def cell(self, i: int) -> tuple[int, int] | None:
@@ -194,7 +194,7 @@ class ObjectGrid(ProtoGoalSpace):
     def kind(self, i: int) -> str:
         return self.planes[i // (self.rows * self.columns)]
 
-    def kinds(self, bits: AnyIds) -> Sequence[str]:
+    def kinds_of(self, bits: AnyIds) -> Sequence[str]:
         return [self.planes[p] for p in (bits // (self.rows * self.columns)).tolist()]
 
     def cell(self, i: int) -> tuple[int, int]:
@@ -269,7 +269,7 @@ class BagOfWords(ProtoGoalSpace):
     def kind(self, i: int) -> str:
         return "word"
 
-    def kinds(self, bits: AnyIds) -> Sequence[str]:
+    def kinds_of(self, bits: AnyIds) -> Sequence[str]:
         return ["word"] * len(bits)
 
     def state_dict(self) -> dict[str, Any]:
@@ -364,10 +364,10 @@ class Union(ProtoGoalSpace):
         space, j = self._locate(i)
         return space.kind(j)
 
-    def kinds(self, bits: AnyIds) -> Sequence[str]:
+    def kinds_of(self, bits: AnyIds) -> Sequence[str]:
         cuts = np.searchsorted(bits, self._offsets)
         return [kind for k, space in enumerate(self.spaces) if cuts[k] < cuts[k + 1]
-                for kind in space.kinds(bits[cuts[k] : cuts[k + 1]] - self._offsets[k])]
+                for kind in space.kinds_of(bits[cuts[k] : cuts[k + 1]] - self._offsets[k])]
 
     def cell(self, i: int) -> tuple[int, int] | None:
         space, j = self._locate(i)
