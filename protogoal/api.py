@@ -27,7 +27,7 @@ from protogoal.run import checkpoint
 from protogoal.run.directory import RunDirectory
 from protogoal.run.goal_columns import goal_id
 from protogoal.run.playing import load_session
-from protogoal.run.training import Player, make_player
+from protogoal.run.training import Askable, make_player
 from protogoal.run.training import train as train_run
 from protogoal.run.trust import Trust, check
 from protogoal.settings import from_dict, to_dict, with_fields
@@ -91,7 +91,8 @@ def _own(env: str | Callable[..., Any], proto_goals: str | Callable[..., Any] | 
 def load(path: str | Path, trust: bool | Trust = False) -> Agent:
     """The agent of a run directory as its last checkpoint has it, or one that `Agent.save` wrote.
 
-    Either may name code, the functions that make the environment: it is imported only where you `trust` its source.
+    Either may name code, the functions that make the environment: it is imported only where you `trust` its source. A saved
+    agent can be asked without it (`predict`, `goals`); only `evaluate` plays.
     """
     path, granted = Path(path), Trust(everything=trust) if isinstance(trust, bool) else trust
     if path.is_dir():
@@ -99,19 +100,37 @@ def load(path: str | Path, trust: bool | Trust = False) -> Agent:
     if not path.is_file():
         raise ValueError(f"{path} is not a run: neither its directory nor a saved agent")
     about, state = checkpoint.read_file(path)
-    if about.get("format") != FORMAT:
-        raise ValueError(f"{path} is no agent that this version can read")
-    config = from_dict(config_class(about["class"]), about["config"])
-    check(path, config, "local", granted)
+    try:
+        if about.get("format") != FORMAT:
+            raise ValueError(f"{path} is no agent that this version can read")
+        config = from_dict(config_class(about["class"]), about["config"])
+        return Agent(_saved(path, config, state, granted))
+    except (LookupError, TypeError, AttributeError, ArithmeticError, RuntimeError, MemoryError) as error:
+        words = " ".join(f"{type(error).__name__} {error}".split())
+        raise ValueError(f"{path} is no agent that this version can read: {words}") from None
+
+
+def _saved(path: Path, config: Any, state: Mapping[str, Any], granted: Trust) -> Askable:
+    """With its environment, or without it where that is not trusted or not there."""
+    try:
+        if not config.env.can_be_made_again:
+            raise ValueError("it was trained on functions of a script, which are not in its file")
+        check(path, config, "local", granted)
+    except ValueError as error:
+        if "observed" not in state:
+            raise
+        from protogoal.run.saved import SavedAgent
+
+        return SavedAgent(config, state, str(error))
     session = make_player(config)
     session.load_player(state)
-    return Agent(session)
+    return session
 
 
 class Agent:
     """A trained agent. It keeps the recurrent state of the episodes that `predict` is asked about; `reset` begins new ones."""
 
-    def __init__(self, session: Player):
+    def __init__(self, session: Askable):
         self._session = session
         self.config = session.config
         self._states: Any = None

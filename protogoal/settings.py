@@ -60,6 +60,11 @@ class DomainSettings(Settings):
         """Functions that these settings name, to be imported and called, by the option that gives them."""
         return {}
 
+    @property
+    def can_be_made_again(self) -> bool:
+        """Whether this process has all that it takes to make the environments."""
+        return True
+
     def in_one_process(self) -> DomainSettings:
         """The same without worker processes of its own."""
         return dataclasses.replace(self, workers=0) if hasattr(self, "workers") else self  # type: ignore[call-arg]

@@ -10,6 +10,7 @@ import pytest
 
 import protogoal
 from protogoal.record.recorders import CSV
+from protogoal.run import checkpoint
 
 pytest.importorskip("torch")
 sys.path.insert(0, str(Path(__file__).parent / "envs"))
@@ -90,13 +91,66 @@ def test_an_agent_is_evaluated_for_the_task_and_for_a_goal(agent):
 
 def test_a_saved_agent_needs_nothing_but_its_file(agent, tmp_path):
     agent.save(tmp_path / "agent.npz")
-    with pytest.raises(ValueError, match="names code to import"):
-        protogoal.load(tmp_path / "agent.npz")
+    script = ("import sys, numpy as np, protogoal\n"
+              "agent = protogoal.load('agent.npz')\n"
+              "print(agent.predict(np.array([0])), agent.predict(np.array([4]), goal='cell 2'), agent.steps)\n"
+              "print(*agent.goals(as_table=False)['name'], sep='|')\n"
+              "agent.save('again.npz')\n"
+              "assert protogoal.load('again.npz').predict(np.array([[0], [3]])).tolist() == [1, 1]\n"
+              "assert 'own_corridor' not in sys.modules\n"
+              "agent.evaluate(2)\n")
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines() == ["1 0 2400", "|".join(f"cell {i}" for i in range(6))], done.stderr
+    assert "needs its environment: agent.npz names code to import" in done.stderr.splitlines()[-1]
+
+
+def test_a_saved_agent_is_evaluated_where_its_code_is_trusted(agent, tmp_path):
+    agent.save(tmp_path / "agent.npz")
     again = protogoal.load(tmp_path / "agent.npz", trust=True)
     agent.reset()
     assert again.predict(np.array([0])) == agent.predict(np.array([0]))
     assert again.evaluate(8) == agent.evaluate(8)
     assert list(again.goals(as_table=False)["count"]) == list(agent.goals(as_table=False)["count"])
+
+
+def test_an_agent_of_a_scripts_own_functions_can_be_saved_and_asked(agent, tmp_path):
+    made = protogoal.train(lambda: own_corridor.make(), lambda env: own_corridor.cells(env), steps=400, **TINY)
+    made.save(tmp_path / "agent.npz")
+    assert protogoal.load(tmp_path / "agent.npz").evaluate(2) == made.evaluate(2)  # here its functions are still there
+    script = "import sys, numpy, protogoal; a = protogoal.load(sys.argv[1]); print(a.predict(numpy.array([3]))); a.evaluate(2)"
+    done = subprocess.run([sys.executable, "-c", script, str(tmp_path / "agent.npz")], capture_output=True, text=True, check=False)
+    assert done.stdout.split() == [str(made.predict(np.array([3])))], done.stderr
+    assert "trained on functions of a script" in done.stderr.splitlines()[-1]
+
+
+def changed(state, place, value):
+    *way, last = place.split("/")
+    for key in way:
+        state = state[key]
+    state[last] = value
+
+
+@pytest.mark.parametrize(("place", "value"), [
+    ("steps", "many"), ("network", {}), ("observed/num_actions", 10**9), ("observed/num_actions", 0),
+    ("observed/reader/space", {"box": 3}), ("observed/reader", {}),
+    ("goals/members", np.full((6, 2), 10**9)), ("goals/columns", {"id": np.arange(2)}),
+    ("goals/slots", []),
+])
+def test_a_saved_agent_that_somebody_crafted_is_one_line(agent, tmp_path, place, value):
+    agent.save(tmp_path / "agent.npz")
+    about, state = checkpoint.read_file(tmp_path / "agent.npz")
+    changed(state, place, value)
+    checkpoint.write_file(tmp_path / "agent.npz", about, state)
+    with pytest.raises(ValueError, match=r"stored|this version can read") as refused:
+        protogoal.load(tmp_path / "agent.npz")
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("about", [{}, {"format": 1}, {"format": 1, "class": "DeepConfig", "config": []}, [], 3])
+def test_a_file_that_says_nothing_of_itself_is_one_line(tmp_path, about):
+    checkpoint.write_file(tmp_path / "agent.npz", about, {})
+    with pytest.raises(ValueError, match="no agent that this version can read"):
+        protogoal.load(tmp_path / "agent.npz")
     (tmp_path / "agent.npz").write_bytes(b"no agent")
     with pytest.raises(ValueError, match="no saved agent, or is damaged"):
         protogoal.load(tmp_path / "agent.npz")

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from protogoal.config import DeepConfig
 from protogoal.domains.default import DEFAULT
 from protogoal.domains.domain import Domain, Row, Wanted
-from protogoal.envs.own import HERE, EnvReference, announced_domains, own_batch, shows_a_part, space_of
+from protogoal.envs.own import HERE, EnvReference, announced_domains, can_be_found, own_batch, shows_a_part, space_of
 from protogoal.envs.success import SuccessRule, find_rule
 from protogoal.envs.vector import BatchEnv
 from protogoal.envs.views import ActiveView
@@ -41,6 +41,10 @@ class OwnSettings(DomainSettings):
         names = {"--env": self.factory, "--space": self.space}
         return {option: name for option, name in names.items() if name and not name.startswith(f"{HERE}:")} \
             if any(map(is_code, names.values())) else {}
+
+    @property
+    def can_be_made_again(self) -> bool:
+        return can_be_found(self.factory) and can_be_found(self.space)
 
 
 def is_code(name: str) -> bool:

@@ -1,6 +1,6 @@
 """Any Gymnasium environment and any proto-goal space as a batch for the deep agent.
 
-Observations are sorted by their spaces (`readers`). Parts that are `hidden` are not shown to the network; they are for the
+Observations are sorted by their spaces (`reading`). Parts that are `hidden` are not shown to the network; they are for the
 proto-goal space. Bits are made here and never in a worker, from whole batches in order: a vocabulary that grows while it reads
 then grows the same way however many workers there are. `protogoal.deep.act` steps it; MiniHack is the first user.
 """
@@ -11,14 +11,12 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import numpy as np
-from gymnasium import spaces
 
 from protogoal.envs.counters import INFO
 from protogoal.envs.episodes import WHOLE, EnvFactory
 from protogoal.envs.failure import EnvironmentFailure, failure
-from protogoal.envs.observed import Limits
-from protogoal.envs.raw_gym import raw_arrays
-from protogoal.envs.readers import Moments, reader
+from protogoal.envs.readers import Moments
+from protogoal.envs.reading import ObservationReader
 from protogoal.envs.vector import PAD, BatchStep, Observation
 from protogoal.envs.workers import WorkerPool
 from protogoal.goals.active import WrongIds, widened
@@ -48,14 +46,8 @@ class GymBatchEnv:
         try:
             self.num_envs = self.pool.num_envs
             self.num_actions = self.pool.num_actions
-            whole = self.pool.observation_space
-            named = dict(whole.spaces) if isinstance(whole, spaces.Dict) else {WHOLE: whole}
-            shown = {name: part for name, part in named.items() if name not in hidden}
-            self._readers = {name: reader(name, part, self._moments) for name, part in shown.items()}
-            if not self._readers:
-                raise ValueError("the network is shown nothing of the observation")
-            self.observation_spec = {name: spec for name, (spec, _) in self._readers.items()}
-            self._limits = Limits(named)
+            self.reader = ObservationReader(self.pool.observation_space, self.pool.paths, hidden, self._moments)
+            self.observation_spec = self.reader.spec
         except BaseException:
             self.pool.close()
             raise
@@ -91,7 +83,7 @@ class GymBatchEnv:
 
     def read_raw(self, raw: Any) -> tuple[Observation, np.ndarray, bool]:
         """One observation of the environment's, or a batch: as the network reads it, its bits, and whether it was one alone."""
-        arrays, is_single = raw_arrays(raw, self.pool.observation_space, self.pool.paths)
+        arrays, is_single = self.reader.arrays(raw)
         given = self._given(arrays)
         return self._observe(arrays), self._active(len(next(iter(arrays.values()))), given, None, given), is_single
 
@@ -130,8 +122,7 @@ class GymBatchEnv:
         return getattr(self.space, "moments", {})
 
     def _observe(self, arrays: Mapping[str, np.ndarray]) -> Observation:
-        self._limits.check(arrays, self.pool.who)
-        return {name: read(arrays[name]) for name, (_, read) in self._readers.items()}
+        return self.reader.read(arrays, self.pool.who)
 
     def _given(self, arrays: Mapping[str, np.ndarray], rows: np.ndarray | None = None) -> Any:
         """Observations as the space gets them."""

@@ -11,6 +11,7 @@ Called by `domains.own` and `protogoal.api`.
 from __future__ import annotations
 
 import functools
+import secrets
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -155,9 +156,14 @@ def reference(function: Any, must_last: bool) -> str:
     if must_last:
         raise ValueError(f"{name} is defined in {'the script itself' if module == '__main__' else 'a function'}, so the run could "
                          "not be opened again; put it into a module of its own and import it, or leave out run")
-    key = f"{HERE}:{len(_HERE)}-{name}"
+    key = f"{HERE}:{secrets.token_hex(4)}-{name}"  # no other process has it
     _HERE[key] = function
     return key
+
+
+def can_be_found(name: str) -> bool:
+    """Whether this process can have the function of that name: of another's own functions it has none."""
+    return name in _HERE or not name.startswith(f"{HERE}:")
 
 
 def announced_domains(tell: Callable[[str], None] | None = None) -> dict[str, OwnDomain]:

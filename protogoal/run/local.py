@@ -31,13 +31,13 @@ from protogoal.goals.spaces import ProtoGoalSpace
 from protogoal.record.events import Evaluated, Event, Happened, Measured, Progressed, Pursued, Refreshed
 from protogoal.run.limits import check_memory, dropped_words, room_for_replay, widest_lists
 from protogoal.run.log import RunLog, goal_metrics, offered_metrics
-from protogoal.run.player import Player
+from protogoal.run.player import AgentPlayer
 from protogoal.run.stopping import ACTING
 
 WATCHED_STEPS = 2_000  # of one episode that is drawn: an episode need not end
 
 
-class LocalSession(Player):
+class LocalSession(AgentPlayer):
     """A run of the deep agent: made of a configuration, trained into a store, saved, loaded, shown."""
 
     def __init__(self, config: DeepConfig):

@@ -22,7 +22,9 @@ from protogoal.deep.device import device_of
 from protogoal.deep.network import weights_from_arrays, weights_to_arrays
 from protogoal.envs.raw import first_action, read_raw
 from protogoal.envs.vector import PAD, BatchEnv
+from protogoal.goals.evaluator import ProtoGoalEvaluator
 from protogoal.goals.spaces import ProtoGoalSpace
+from protogoal.goals.stored import stored_number
 from protogoal.run.goal_columns import columns_of
 
 
@@ -35,18 +37,19 @@ class Memory(NamedTuple):
 
 
 class Player:
-    """What can be asked of an agent that is not training."""
+    """What can be asked of an agent that is not training. `env` need only say what is observed, and how it is read."""
 
     config: DeepConfig
-    agent: R2D2
-    env: BatchEnv
-    space: ProtoGoalSpace
+    env: Any
 
     @property
     def playing(self) -> Any:
         """The network that is evaluated and shown, on the CPU."""
-        network = self.agent.learner.average.network
-        return network if device_of(network).type == "cpu" else copy.deepcopy(network).cpu()
+        raise NotImplementedError
+
+    def members(self, goal: int) -> tuple[NDArray[Any], NDArray[np.int32], str]:
+        """A goal's bits, their slots, and its name; a ValueError where there is no such goal."""
+        raise NotImplementedError
 
     @torch.inference_mode()
     def predict(
@@ -72,31 +75,66 @@ class Player:
         return torch.full((1, 1), PAD) if goal is None else torch.from_numpy(self._pursued(goal)[1])[None]
 
     def _pursued(self, goal: int) -> tuple[NDArray[Any], NDArray[np.int32], str]:
-        """A goal's bits, their slots, and its name; a ValueError where there is none, or the network has no weights for it."""
-        evaluator = self.agent.evaluator
-        if evaluator is None:
-            raise ValueError(f"the agent {self.config.agent} has no goals; it pursues the task alone")
-        members, words = np.array(evaluator.table.members(goal)), evaluator.name(goal)
-        slots = evaluator.slots.of(members)
+        """The same; a ValueError also where the network has no weights for it."""
+        members, slots, words = self.members(goal)
         if (slots < 0).any():
             raise ValueError(f"“{words}” is not learned now; protogoal goals lists what is plausible")
         return members, slots, words
 
-    def goal_columns(self) -> dict[str, NDArray[Any]]:
-        """Every goal ever observed, as columns."""
+
+class AgentPlayer(Player):
+    """The same of an agent that is there whole, with its environments."""
+
+    agent: R2D2
+    env: BatchEnv
+    space: ProtoGoalSpace
+
+    @property
+    def playing(self) -> Any:
+        network = self.agent.learner.average.network
+        return network if device_of(network).type == "cpu" else copy.deepcopy(network).cpu()
+
+    @property
+    def evaluator(self) -> ProtoGoalEvaluator:
+        """What judges its goals; a ValueError where it has none."""
         if self.agent.evaluator is None:
             raise ValueError(f"the agent {self.config.agent} has no goals; it pursues the task alone")
-        return columns_of(self.agent.evaluator)
+        return self.agent.evaluator
+
+    def members(self, goal: int) -> tuple[NDArray[Any], NDArray[np.int32], str]:
+        members = np.array(self.evaluator.table.members(goal))
+        return members, self.evaluator.slots.of(members), self.evaluator.name(goal)
+
+    def goal_columns(self) -> dict[str, NDArray[Any]]:
+        """Every goal ever observed, as columns."""
+        return columns_of(self.evaluator)
 
     def player_state(self) -> dict[str, Any]:
-        """All that playing needs: the weights it is evaluated with, the goals, the words of its bits."""
+        """All that playing needs: the weights it is evaluated with, the goals and their names, and what it observes."""
         state = {"network": weights_to_arrays(self.playing), "space": self.space.state_dict(), "steps": self.agent.steps}
-        return state | ({} if self.agent.evaluator is None else {"evaluator": self.agent.evaluator.state_dict()})
+        if self.agent.evaluator is not None:
+            state |= {"evaluator": self.evaluator.state_dict(), "goals": self._goals_state()}
+        if hasattr(self.env, "reader"):  # environments of one's own, observed as they are
+            env: Any = self.env
+            state["observed"] = {"reader": env.reader.state_dict(), "num_actions": env.num_actions,
+                                 "first_action": env.first_action, "num_bits": env.num_bits, "max_active": env.max_active}
+        return state
+
+    def _goals_state(self) -> dict[str, Any]:
+        """Names, numbers, bits and slots of all goals, so that they can be asked for without the environment's proto-goals."""
+        columns = self.goal_columns()
+        table = self.evaluator.table
+        members = np.full((len(columns["id"]), table.max_members), PAD, np.int64)
+        for row, goal in zip(members, columns["id"].tolist(), strict=True):
+            bits = table.members(goal)
+            row[: len(bits)] = bits
+        plain = {name: column.tolist() if column.dtype == object else column for name, column in columns.items()}
+        return {"columns": plain, "members": members, "slots": np.where(members == PAD, PAD, self.evaluator.slots.of(members))}
 
     def load_player(self, state: Mapping[str, Any]) -> None:
         """Take back what `player_state` gave; it cannot be trained on."""
         self.space.load_state_dict(state["space"])
         weights_from_arrays(self.agent.learner.average.network, state["network"])
-        self.agent.steps = int(state["steps"])
+        self.agent.steps = stored_number(state["steps"], "steps")
         if self.agent.evaluator is not None:
             self.agent.evaluator.load_state_dict(state["evaluator"])
