@@ -1,5 +1,7 @@
-"""The deep agent's speed: what learning every goal at once buys, how fast it acts, and where the time goes.
+"""The deep agent's speed: updates against the plain learner, what learning every goal at once buys, acting, where the time goes.
 
+`updates` are measured against the learner as it was before it was made fast (`tests/reference/learner.py`), in turn, in seconds of
+this thread's processor time, on made-up segments of the shapes that three domains have; the ratio is the median over the turns.
 `learned` counts transitions × goals: a batch of n transitions learned for k goals each is n·k. The reference is the paper's
 way, hindsight goals drawn by novelty and a network that takes state and goal together, on the same data in the same run.
 """
@@ -13,18 +15,28 @@ from typing import Any
 
 import numpy as np
 import torch
+from reference.learner import PlainLearner
 
+from protogoal.agents.parts import EnvSpaces
 from protogoal.agents.proto_r2d2 import ProtoR2D2
 from protogoal.config import DeepConfig
 from protogoal.deep.act import Actor
 from protogoal.deep.relabel import KnownGoals
 from protogoal.deep.replay import Replay
+from protogoal.deep.segments import PREFIX, Segments, schema
+from protogoal.domains.default import DEFAULT
 from protogoal.domains.domain import make_batch_env
-from protogoal.envs.vector import BatchEnv
+from protogoal.envs.vector import ArraySpec, BatchEnv
 from protogoal.goals.goal_set import GoalSet
 from protogoal.presets import PRESETS
 
-PARTS = ("relabel", "_features", "_values", "all_values", "_targets")
+SHAPES: dict[str, tuple[dict[str, tuple[int, int]], int, int, int]] = {
+    # parts of the observation: ids on at once, of how many; actions; bits on at once; goals learned
+    "own environment (MiniGrid's KeyCorridor)": ({"seen": (49, 343), "status": (5, 21), "where": (3, 150)}, 7, 8, 171),
+    "Baba U-Maze medium": ({"active": (8, 693)}, 5, 8, 179),
+    "MiniHack river": ({"active": (128, 3547)}, 8, 16, 256),
+}
+UPDATES = 20  # of one learner before it is the other's turn
 
 
 def _setup(config: DeepConfig, steps: int) -> ProtoR2D2:
@@ -35,6 +47,51 @@ def _setup(config: DeepConfig, steps: int) -> ProtoR2D2:
         agent.remember(agent.act(randomly=True))
     agent.refresh()
     return agent
+
+
+def _segments(spaces: EnvSpaces, config: DeepConfig, rng: np.random.Generator) -> Segments:
+    """A batch of made-up segments."""
+    steps, n = config.replay.burn_in + config.replay.trace_length, config.learner.batch_size
+    core_shape = ProtoR2D2.core_shape(config)
+    arrays = {}
+    for name, (shape, dtype, per) in schema(spaces.observation_spec, spaces.num_bits, spaces.max_active, core_shape).items():
+        rows = {"state": (steps + 1, n), "transition": (steps, n), "segment": (n,)}[per]
+        arrays[name] = np.zeros((*rows, *shape), dtype)
+    for name, spec in spaces.observation_spec.items():
+        arrays[f"{PREFIX}{name}"][:] = rng.integers(spec.num_values, size=(steps + 1, n, *spec.shape))
+    arrays["action"][:] = rng.integers(spaces.num_actions, size=(steps, n))
+    arrays["active"][:] = rng.integers(spaces.num_bits, size=arrays["active"].shape)
+    arrays["is_first"][:] = rng.random((steps + 1, n)) < 0.02
+    arrays["scale"][:] = 1.0
+    return Segments.from_arrays(arrays | {"weight": np.ones(n, np.float32)})
+
+
+def _against_plain(name: str, core: Any, turns: int) -> dict[str, Any]:
+    """Updates a second of processor time by both learners, in turn on the same batches, and their ratio."""
+    parts, num_actions, most, goals = SHAPES[name]
+    spec = {part: ArraySpec((on,), np.dtype(np.int16), "active", many) for part, (on, many) in parts.items()}
+    spaces = EnvSpaces(spec, num_actions, goals, most)
+    config = replace(DEFAULT, network=replace(DEFAULT.network, core=core))  # of every preset
+    ids = np.arange(goals)
+    slots = ids[:, None].astype(np.int32)
+    known = KnownGoals(ids, slots, slots, np.zeros(goals, np.int32), np.ones(goals, np.int64), np.ones(goals, bool),
+                       np.ones(goals, bool), goals)
+    networks = [ProtoR2D2.make_network(config, spaces) for _ in range(4)]
+    plain = PlainLearner(*networks[:2], config.learner, 0, config.replay.burn_in)
+    learners = [ProtoR2D2.make_learner(config, *networks[2:]), plain]
+    rng = np.random.default_rng(0)
+    batches = [_segments(spaces, config, rng) for _ in range(UPDATES)]
+    spent = np.empty((turns, 2))
+    for turn in range(-1, turns):  # the first warms up
+        for who, learner in enumerate(learners):
+            start = time.thread_time()
+            for batch in batches:
+                learner.update(batch, known)
+            spent[turn, who] = time.thread_time() - start
+    fast, slow = UPDATES / np.median(spent, 0)
+    word = "feed-forward" if core == "none" else core
+    return {"case": f"updates, {name}, {word}, {goals} goals", "value": fast, "unit": "updates/s", "reference": slow,
+            "ratio": float(np.median(spent[:, 1] / spent[:, 0]))}
 
 
 def _learning(config: DeepConfig, env: BatchEnv, replay: Replay, known: KnownGoals, seconds: float) -> dict[str, float]:
@@ -98,12 +155,12 @@ def run(quick: bool = False) -> list[dict[str, Any]]:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        return _run(0.5 if quick else 8.0, 20_000 if quick else 100_000)
+        return _run(0.5 if quick else 8.0, 20_000 if quick else 100_000, 1 if quick else 12)
     finally:
         torch.set_num_threads(threads)
 
 
-def _run(seconds: float, steps: int) -> list[dict[str, Any]]:
+def _run(seconds: float, steps: int, turns: int) -> list[dict[str, Any]]:
     config: DeepConfig = PRESETS["baba-umaze-medium-protogoal"]
     agent = _setup(config, steps)
     known = agent.known
@@ -114,7 +171,8 @@ def _run(seconds: float, steps: int) -> list[dict[str, Any]]:
         learner=replace(config.learner, relabel="novelty", hindsight_goals=15, unattained_goals=0),
     )
     reference = _learning(paper, agent.env, agent.replay, known, seconds)
-    rows = [
+    rows = [_against_plain(name, core, turns) for name in SHAPES for core in ("none", "lstm")]
+    rows += [
         {
             "case": f"learned: all {len(known)} goals + bilinear, against novelty + concat",
             "value": ours["pairs"],
@@ -123,7 +181,7 @@ def _run(seconds: float, steps: int) -> list[dict[str, Any]]:
             "ratio": ours["pairs"] / reference["pairs"],
         },
         {
-            "case": "updates (the same two)",
+            "case": "updates (of these two)",
             "value": ours["updates"],
             "unit": "updates/s",
             "reference": reference["updates"],

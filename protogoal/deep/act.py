@@ -100,6 +100,7 @@ class Actor:
         self.goal = np.full(n, TASK, np.int64)
         self.members = np.full((n, max_members), PAD, np.int32)  # bits of the goal
         self.slots = np.full((n, max_members), PAD, np.int32)  # the network's rows for them
+        self.offered = torch.empty(0)  # goals on offer as the network reads them, [k, d]
         self.needs_goal = np.ones(n, bool)
         self.pursuit_steps = np.zeros(n, np.int64)
         self.limit = np.zeros(n, np.int64)  # steps of the pursuit at most; 0: to the end of the episode
@@ -120,10 +121,16 @@ class Actor:
         returns: list[tuple[Array, Array]] = []
         trials: list[TrialEvents] = []
         segments = None
+        # What the network reads of a goal is computed once a window, or when the goal is chosen, and not in every state.
+        self.offered = self.network.encode(torch.from_numpy(np.array(goals.slots)))
+        pursued = self.network.encode(torch.from_numpy(self.slots))  # [N, d]
         while segments is None:
             z, core_next = self._read()
+            new = np.flatnonzero(self.needs_goal)
             self._choose_goals(z, goals)
-            action = self._choose_actions(z, act_randomly)
+            if len(new):
+                pursued[new] = self.network.encode(torch.from_numpy(self.slots[new]))
+            action = self._choose_actions(z, pursued, act_randomly)
             step = self.env.step(action)
             came_on = turned_on(step.final_active, self.active)
             if self.keeps_trials:
@@ -192,10 +199,9 @@ class Actor:
         rows = np.flatnonzero(self.needs_goal)
         if len(rows) == 0:
             return
-        slots = torch.from_numpy(np.asarray(goals.slots).copy())
 
         def values(some: NDArray[np.int64], positions: NDArray[np.int64]) -> NDArray[np.float64]:
-            q = self.network.q_each(z[rows[some]], slots[torch.from_numpy(np.array(positions))])  # [n, m, A]
+            q = self.network.q_of(z[rows[some]], self.offered[torch.from_numpy(np.array(positions))])  # [n, m, A]
             return q.amax(-1).double().numpy()
 
         self.goal[rows] = chosen = select(goals, values, self.active[rows], self.rng)
@@ -212,14 +218,14 @@ class Actor:
         self.is_paid[rows] = False
         self.needs_goal[rows] = False
 
-    def _choose_actions(self, z: Tensor, act_randomly: bool) -> NDArray[np.int64]:
+    def _choose_actions(self, z: Tensor, pursued: Tensor, act_randomly: bool) -> NDArray[np.int64]:
         n = len(self.goal)
         explore = (self.rng.random(n) < self.epsilon) | act_randomly  # DEVIATION(D18): before the first update
         action = self.rng.integers(self.network.num_actions, size=n)
         self.past = np.concatenate([np.where(explore, action, -1).astype(np.int16)[:, None], self.past[:, :-1]], 1)
         if act_randomly:  # an untrained network stands still
             return action
-        q = self.network.q_each(z, torch.from_numpy(self.slots).unsqueeze(1))[:, 0]  # [N, A]
+        q = self.network.q_of(z, pursued.unsqueeze(1))[:, 0]  # [N, A]
         return np.where(explore, action, q.argmax(-1).numpy())
 
     def _attained(self, active: Array) -> NDArray[np.bool_]:

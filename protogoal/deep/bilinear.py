@@ -47,16 +47,17 @@ class _FactorsOfTaken(torch.autograd.Function):
         psi = product(z, w, b).view(len(z), num_actions, -1)
         ctx.save_for_backward(z, action, w)
         ctx.mark_non_differentiable(psi)
+        ctx.set_materialize_grads(False)
         return psi[torch.arange(len(action), device=z.device), action], psi
 
     @staticmethod
-    def backward(ctx: Any, delta: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, delta: Tensor, _: None) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         z, action, w = ctx.saved_tensors
         rank, width = delta.shape[1], z.shape[1]
         num_actions = len(w) // rank
         is_taken = action == torch.arange(num_actions, device=z.device).unsqueeze(1)  # [A, R]
         dw, db = w.new_empty(num_actions + 1, rank, width), w.new_empty(num_actions + 1, rank)
-        torch.mm(is_taken.float(), delta, out=db[:-1])
+        torch.mm(is_taken.to(delta.dtype), delta, out=db[:-1])
         dz = torch.zeros_like(z)
         for a, w_a in enumerate(w.view(num_actions, rank, width)):
             rows = is_taken[a].nonzero().squeeze(1)

@@ -54,10 +54,11 @@ class _Unroll(torch.autograd.Function):
         made = _steps(*given)
         ctx.save_for_backward(x, goes_on, w_ih, w_hh, made.gates, made.hidden_before, made.cell_before, made.squashed)
         ctx.mark_non_differentiable(made.core)
+        ctx.set_materialize_grads(False)
         return made.hidden, made.core
 
     @staticmethod
-    def backward(ctx: Any, d_outputs: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, d_outputs: Tensor, _: None) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         x, goes_on, w_ih, w_hh, gates, hidden_before, cell_before, squashed = ctx.saved_tensors
         d_gates = torch.empty_like(gates)
         d_hidden = d_cell = torch.zeros_like(squashed[0])  # from the step after

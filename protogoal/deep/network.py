@@ -173,7 +173,7 @@ class GoalBranch(nn.Module):
 
     def forward(self, members: Tensor) -> Tensor:
         bag = sum_of_rows(members.reshape(-1, members.shape[-1]), self.embedding.weight) + self.bias
-        return F.relu(bag).view(*members.shape[:-1], -1)
+        return F.relu(bag).view(*members.shape[:-1], bag.shape[1])
 
 
 class GoalFactors(nn.Module):
@@ -203,7 +203,7 @@ class GoalFactors(nn.Module):
             if len(together):
                 joined = self.mix(self.branch(rows[together])) / self.mix.in_features**0.5
                 factors = factors.index_add(0, together, joined)
-        return factors.view(*members.shape[:-1], -1)
+        return factors.view(*members.shape[:-1], factors.shape[1])
 
 
 class QNetwork(nn.Module):
@@ -271,10 +271,10 @@ class QNetwork(nn.Module):
         x = self.layers(torch.cat(parts, 1) if len(parts) > 1 else parts[0])
         if self.core is None:
             return x.view(steps, batch, -1), core
-        goes_on = (~is_first).float().unsqueeze(-1)  # [T, N, 1]
-        taken = F.one_hot(previous_action.long(), self.num_actions).float() * goes_on
+        goes_on = (~is_first).to(x.dtype).unsqueeze(-1)  # [T, N, 1]
+        taken = F.one_hot(previous_action.long(), self.num_actions) * goes_on
         x = torch.cat([x.view(steps, batch, -1), taken, previous_reward.unsqueeze(-1) * goes_on], -1)
-        return lstm.unroll(self.core, x, goes_on, core.float())
+        return lstm.unroll(self.core, x, goes_on, core.to(x.dtype))
 
     def state_factors(self, z: Tensor) -> Tensor:
         """ψ(s, a) [..., A, d] of the bilinear join, dueling."""
@@ -292,18 +292,21 @@ class QNetwork(nn.Module):
             return affine(self.state_factors(z), self.goal_factors(members))
         return self.q_each(z, members.expand(len(z), *members.shape)).transpose(1, 2)
 
+    def encode(self, members: Tensor) -> Tensor:
+        """What the join reads of goals [..., L]: φ(g) or e(g), [..., d]."""
+        return self.goal_factors(members) if self.settings.join == "bilinear" else self.goal_branch(members)
+
     def q_each(self, z: Tensor, members: Tensor) -> Tensor:
         """Q of each state's own goals: z [M, H], members [M, K, L] → [M, K, A]."""
-        if self.settings.join == "bilinear":
-            return self.q_of(z, self.goal_factors(members))
-        goal = self.goal_branch(members)
-        state = z.unsqueeze(1).expand(-1, members.shape[1], -1)
-        return dueling(self.head(self.mix(torch.cat([state, goal], -1))), -1)
+        return self.q_of(z, self.encode(members))
 
-    def q_of(self, z: Tensor, factors: Tensor) -> Tensor:
-        """Q of each state's own goals by their φ: z [M, H], factors [M, K, d] → [M, K, A]. The bilinear join's."""
-        streams = self.psi(z).view(len(z), self.num_actions + 1, self.settings.rank)
-        return dueling(factors @ streams.transpose(1, 2), -1)  # few goals: dueling is cheaper after the product
+    def q_of(self, z: Tensor, goals: Tensor) -> Tensor:
+        """The same for goals that are encoded, [M, K, d]."""
+        if self.settings.join == "bilinear":
+            streams = self.psi(z).view(len(z), self.num_actions + 1, self.settings.rank)
+            return dueling(goals @ streams.transpose(1, 2), -1)  # few goals: dueling is cheaper after the product
+        state = z.unsqueeze(1).expand(-1, goals.shape[1], -1)
+        return dueling(self.head(self.mix(torch.cat([state, goals], -1))), -1)
 
 
 def make_network(

@@ -110,8 +110,8 @@ def test_trials_are_the_random_actions_before_what_turned_on(epsilon):
     drawn = []
     choose = actor._choose_actions
 
-    def remember(z, act_randomly):
-        action = choose(z, act_randomly)
+    def remember(z, pursued, act_randomly):
+        action = choose(z, pursued, act_randomly)
         drawn.append(actor.past[:, 0].copy())
         return action
 
@@ -161,6 +161,24 @@ def test_the_same_seed_gives_the_same_segments_and_a_saved_actor_goes_on_to_the_
         for name, array in arrays[0].items():
             assert (arrays[1][name] == array).all(), name
             assert k < 3 or (arrays[2][name] == array).all(), name
+
+
+@pytest.mark.parametrize("join", ["bilinear", "concat"])
+def test_goals_that_are_encoded_once_are_pursued_as_if_they_were_in_every_state(join, monkeypatch):
+    windows = []
+    for in_every_state in (False, True):
+        env = Corridor(length=9, num_envs=8, limit=30)
+        network = make_network(env.observation_spec, 2, env.num_bits, NetworkSettings(hidden=8, rank=4, join=join),
+                               np.random.SeedSequence(0))
+        actor = Actor(env, network, ActorSettings(num_envs=8, epsilon_base=0.3), REPLAY, np.random.SeedSequence(3))
+        if in_every_state:
+            def choose(z, pursued, randomly, actor=actor):
+                return Actor._choose_actions(actor, z, actor.network.encode(torch.from_numpy(actor.slots)), randomly)
+            monkeypatch.setattr(actor, "_choose_actions", choose)
+        windows.append([actor.collect(goal_set([2, 3, 5])).segments for _ in range(6)])
+    for once, every in zip(*windows, strict=True):
+        assert (once.action == every.action).all()
+        assert (once.goal == every.goal).all()
 
 
 class Right(torch.nn.Module):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from grids import Corridor
+from reference.learner import PlainLearner
 from test_segments import play
 
 from protogoal.deep.learn import Learner, unroll_inputs
@@ -173,3 +174,25 @@ def test_rows_that_belong_to_another_bit_begin_anew_everywhere_and_others_go_on(
     again.load_state_dict(state)
     newer = replace(KNOWN, generation=np.array([0, 1, 1, 0, 0], np.int32))
     assert learner.update(batch, newer) == again.update(batch, newer)
+
+
+@pytest.mark.parametrize("burn_in", [0, 3])
+@pytest.mark.parametrize("core", ["none", "lstm"])
+def test_after_a_hundred_updates_the_weights_are_those_of_the_plain_learner(core, burn_in):
+    """In 64 bits: Adam with a small ε makes steps of full size out of rounding errors, whatever computes them."""
+    settings = replace(SETTINGS, clip_goal_values=True, target_period=30, max_gradient_norm=0.05, average_decay=0.9)
+    pair = KnownGoals(np.arange(6), np.array([[i, -1] for i in range(5)] + [[1, 3]], np.int32),
+                      np.array([[i, -1] for i in range(5)] + [[1, 3]], np.int32), np.zeros(5, np.int32), np.ones(6, np.int64),
+                      np.ones(6, bool), np.ones(6, bool), 5)
+    fast, slow = (made([network.double() for network in networks(core=core)]) for made in (
+        lambda pair: Learner(*pair, settings, 0, burn_in), lambda pair: PlainLearner(*pair, settings, 0, burn_in)))
+    segments, _ = play(ENV, 20 * (6 + burn_in), 6, burn_in, core_shape=fast.network.core_shape)
+    for k in range(100):
+        batch = replace(segments[k % len(segments)], weight=np.linspace(0.2, 1.0, 6).astype(np.float32))
+        losses = [learner.update(batch, pair)["loss"] for learner in (fast, slow)]
+        assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+    for part in ("network", "target"):
+        for (name, mine), plain in zip(getattr(fast, part).named_parameters(), getattr(slow, part).parameters(), strict=True):
+            assert torch.allclose(mine, plain, rtol=0.0, atol=1e-5), (part, name)
+    for mine, plain in zip(fast.average.network.parameters(), slow.average.network.parameters(), strict=True):
+        assert torch.allclose(mine, plain, rtol=0.0, atol=1e-5)

@@ -81,6 +81,13 @@ class SplitNetwork(nn.Module):
                  for network, part in zip((self.extrinsic, self.intrinsic), cores, strict=True)]
         return torch.cat([z for z, _ in parts], -1), torch.cat([state for _, state in parts], 1)
 
+    def encode(self, members: Tensor) -> Tensor:
+        """What `q_of` reads of policies: their numbers."""
+        return members
+
+    def q_of(self, z: Tensor, goals: Tensor) -> Tensor:
+        return self.q_each(z, goals)
+
     def q_each(self, z: Tensor, members: Tensor) -> Tensor:
         """The sum that the policies are greedy for: z [M, 2H], members [M, K, L] → [M, K, A]."""
         policy = members[..., :1].long()
