@@ -25,6 +25,7 @@ from protogoal.deep.segments import Segments
 from protogoal.deep.settings import LearnerSettings
 from protogoal.envs.vector import PAD
 from protogoal.goals.evaluator import ProtoGoalEvaluator
+from protogoal.goals.plausibility import Verdict
 from protogoal.goals.table import TASK, attained_in
 
 Array = NDArray[Any]
@@ -47,15 +48,15 @@ class KnownGoals:
     def of(evaluator: ProtoGoalEvaluator) -> KnownGoals:
         """The goals under control, reached in practice or not, and those on offer; nothing that was never attained nor pursued."""
         table = evaluator.table
-        is_known = evaluator.has_control & ((table.count > 0) | (table.pursuits > 0))
-        is_known[evaluator.goal_set.ids] = True
-        ids = np.flatnonzero(is_known)
+        some = evaluator.controlled
+        some = some[(table.count[some] > 0) | (table.pursuits[some] > 0)]
+        ids = np.union1d(some, evaluator.goal_set.ids)
         ids = ids[evaluator.slots.has(table.member_array[ids])]
         members = table.member_array[ids]
         longest = max(1, int((members >= 0).sum(1).max(initial=1)))
         members = members[:, :longest].copy()
         return KnownGoals(ids, members, evaluator.slots.of(members), evaluator.slots.generation.copy(), table.count[ids].copy(),
-                          np.isin(ids, evaluator.goal_set.ids), evaluator.plausible[ids], table.num_bits)
+                          np.isin(ids, evaluator.goal_set.ids), evaluator.verdict[ids] == Verdict.PLAUSIBLE, table.num_bits)
 
     @staticmethod
     def none(num_bits: int) -> KnownGoals:

@@ -133,6 +133,7 @@ class ProtoGoalEvaluator:
         self.tested = Tested.nothing(self.num_bits)
         self.verdict: NDArray[np.int8] = np.full(self.num_bits, Verdict.UNOBSERVED, np.int8)
         self.has_control = np.zeros(self.num_bits, np.bool_)
+        self._controlled = self.has_control, np.empty(0, np.int64)
         self._timescale = np.full(capacity, np.nan)  # h(g) as acting last saw it
         self._rng = np.random.default_rng(seed)
         self._seed = seed
@@ -324,6 +325,13 @@ class ProtoGoalEvaluator:
     def plausible(self) -> NDArray[np.bool_]:
         """Which goals are learned in hindsight, replayed for, and recombined, [G]; none before the first refresh."""
         return np.asarray(self.verdict == Verdict.PLAUSIBLE)
+
+    @property
+    def controlled(self) -> NDArray[np.int64]:
+        """Ids of the goals under control, found anew only where a refresh has judged since."""
+        if self._controlled[0] is not self.has_control:
+            self._controlled = self.has_control, np.flatnonzero(self.has_control)
+        return self._controlled[1]
 
     @property
     def mastered(self) -> NDArray[np.bool_]:

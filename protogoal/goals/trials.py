@@ -205,9 +205,7 @@ class Trials:
             self.row_of[new] = np.arange(len(self._bits), len(self._bits) + len(new), dtype=np.int32)
             self._bits = np.concatenate([self._bits, new])
             self.sums.resize(len(self._bits))
-            self._tested = self._tested.padded(len(self._bits))
             self._is_stale = np.append(self._is_stale, np.ones(len(new), np.bool_))
-            self._pairs = np.append(self._pairs, np.zeros((len(new), 2)), 0)
         self._is_stale[self.row_of[events.bit]] = True
         r, weight = residuals(events.action, events.probability, self.num_actions)
         last = np.full(len(self.kinds), -1, np.int64)  # transition that each kind counted last
@@ -231,6 +229,9 @@ class Trials:
         """p and nats of every row; only those with new events are computed."""
         rows = np.flatnonzero(self._is_stale)
         if len(rows):
+            if len(self._pairs) < len(self._bits):
+                self._tested = self._tested.padded(len(self._bits))
+                self._pairs = np.append(self._pairs, np.zeros((len(self._bits) - len(self._pairs), 2)), 0)
             found = test_sums(*(array[rows] for array in self.sums.arrays()))
             for name, array in vars(self._tested).items():
                 array[rows] = getattr(found, name)

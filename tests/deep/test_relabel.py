@@ -93,7 +93,7 @@ def test_known_goals_are_those_with_a_slot():
     evaluator = ProtoGoalEvaluator(8, 2, num_slots=3)
     evaluator.table.observe(np.arange(8)[:, None], np.ones((8, 1), bool), np.zeros(8))
     evaluator.verdict[:] = Verdict.PLAUSIBLE
-    evaluator.has_control[:] = True
+    evaluator.has_control = np.ones_like(evaluator.has_control)
     evaluator.slots.assign(np.array([6, 2, 5]))
     known = KnownGoals.of(evaluator)
     assert known.ids.tolist() == known.bits.tolist() == known.members[:, 0].tolist() == [2, 5, 6]
