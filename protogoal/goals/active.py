@@ -87,7 +87,7 @@ def contains(active: AnyIds, wanted: AnyIds) -> Bits:
 
 
 def check_ids(ids: Any, num_bits: int) -> Ids:
-    """Lists that a space gave, [n, L]; refused in one line where they are not what they must be."""
+    """Lists that a space gave, [n, L], no wider than they must be; refused in one line where they are not what they must be."""
     array = np.asarray(ids)
     if array.ndim != 2 or array.dtype.kind not in "iu":
         raise WrongIds(f"the proto-goal space gave {array.dtype} ids of shape {array.shape}; it must give whole numbers [N, L], "
@@ -101,7 +101,7 @@ def check_ids(ids: Any, num_bits: int) -> Ids:
         one, two = array[row, place - 1], array[row, place]
         words = f"the id {one} twice" if one == two else f"the id {two} after {one}"
         raise WrongIds(f"the proto-goal space gave {words}; ids must ascend, each once, with -1 after the last one")
-    return array
+    return array[:, : max(1, int((array != PAD).sum(1).max(initial=0)))]
 
 
 def _listed(n: int, row: NDArray[np.int64], ids: AnyIds, many: NDArray[np.int64]) -> Ids:

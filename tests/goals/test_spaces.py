@@ -4,6 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from protogoal.envs.junk import JunkSpace
 from protogoal.goals.spaces import (
     BagOfWords,
     CounterThresholds,
@@ -131,3 +132,20 @@ def test_a_union_concatenates_and_picks_parts_of_a_dictionary():
 def test_bad_input_is_refused_in_words(make, words):
     with pytest.raises(ValueError, match=words):
         make()
+
+
+@pytest.mark.parametrize("space", [
+    OneHotFactors([Factor.positions("taxi", 2, 2), Factor("door", ("door open", "door shut"))]),
+    ObjectGrid(["baba", "FLAG"], 2, 3),
+    Union([BagOfWords(3), CounterThresholds({"hp": [1, 2], "gold": [5]}), ObjectGrid(["a", "b"], 1, 2), JunkSpace(50)]),
+])
+def test_the_kinds_of_many_bits_are_those_of_each(space):
+    some = np.arange(0, space.size, 1)
+    assert list(space.kinds_of(some)) == [space.kind(i) for i in some.tolist()]
+    assert list(space.kinds_of(some[1::3])) == [space.kind(i) for i in some[1::3].tolist()]
+
+
+def test_room_is_made_for_what_is_usually_on():
+    factors = OneHotFactors([Factor("x", ("a", "b")), Factor("y", ("c", "d"))])
+    assert (factors.usual_active, BagOfWords(3).usual_active, BagOfWords(1000).usual_active) == (2, 3, 32)
+    assert Union([factors, ObjectGrid(["a"], 10, 10)]).usual_active == 2 + 64

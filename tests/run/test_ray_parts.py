@@ -59,6 +59,13 @@ def test_replay_is_merged_by_age_and_the_newest_are_kept():
     assert (merged["turned_on"] == old_first[0]["turned_on"] + old_first[1]["turned_on"]).all()
 
 
+def test_shards_with_room_for_different_numbers_of_bits_are_merged():
+    one, two = replay_state(2, 0, seed=1), replay_state(2, 0, seed=2)
+    one["arrays"]["active"], two["arrays"]["active"] = np.zeros((2, 3, 1), np.int16), np.ones((2, 3, 4), np.int16)
+    merged = merge_replays([one, two])["arrays"]["active"]
+    assert merged[:, 0].tolist() == [[0, -1, -1, -1], [1, 1, 1, 1]] * 2
+
+
 def test_what_agent57_knows_of_its_policies_goes_from_several_workers_to_the_local_engine():
     workers = [Worker(dataclasses.replace(TINY_AGENT57, ray=RaySettings(workers=2)), index, 2) for index in range(2)]
     for worker in workers:
