@@ -184,7 +184,7 @@ class ProtoGoalEvaluator:
         self.trials.update(events)
 
     def record_pursuit(self, goals: ArrayLike, success: ArrayLike, length: ArrayLike) -> None:
-        """Finished pursuits: goal ids [n] (or one), whether each was attained, and its steps. TASK: whether a reward was met."""
+        """Finished pursuits: goal ids [n] (or one), whether each was attained, and its steps. TASK: whether it succeeded."""
         self.table.record_pursuits(goals, success, length)
 
     def record_values(self, goals: NDArray[np.integer[Any]], value: NDArray[np.floating[Any]]) -> None:
@@ -308,7 +308,7 @@ class ProtoGoalEvaluator:
 
     @property
     def p_task(self) -> float:
-        """Probability of choosing the task, by how often that met a reward of late.
+        """Probability of choosing the task, by how often that succeeded of late (`envs.success`).
 
         With shares x of the steps and pursuits of length ℓ (goals) and ℓ₀ (the task):  p = x ℓ / (x ℓ + (1 − x) ℓ₀).
 

@@ -241,7 +241,7 @@ class GoalTable:
 
     @property
     def task_success(self) -> float:
-        """Share of the last pursuits of the task that met a reward; 0 where there were none."""
+        """Share of the last pursuits of the task that succeeded; 0 where there were none."""
         return float(self._task_outcomes.sum() / np.clip(self._task_pursuits, 1, RECENT_TASK))
 
     @property
@@ -296,7 +296,7 @@ class GoalTable:
         self._observed[active[active >= 0]] = True
 
     def record_pursuits(self, goals: ArrayLike, success: ArrayLike, length: ArrayLike) -> None:
-        """Outcomes of finished pursuits, in order: ids [n], bool [n], steps [n]; of the task, TASK: whether it met a reward."""
+        """Outcomes of finished pursuits, in order: ids [n], bool [n], steps [n]; of the task, TASK, too."""
         columns = (np.atleast_1d(x).tolist() for x in (goals, success, length))
         for goal, won, steps in zip(*columns, strict=True):
             tally = self._steps_tally[int(goal == TASK)]

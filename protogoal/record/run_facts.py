@@ -40,7 +40,7 @@ class RunFacts:
     mean_return: float | None
     rule: str  # what counts as success, in words
     task_tries: int  # the last pursuits of the task itself, at most TASK_TRIES
-    task_wins: int  # how many of them met a reward
+    task_wins: int  # how many of them succeeded
     thresholds: tuple[float, float] | None  # of V_seek and of control, where the paper's rule judges; else None
     funnel: dict[str, int] | None  # after the last refresh
 

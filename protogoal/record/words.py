@@ -153,7 +153,7 @@ def task_words(facts: RunFacts) -> str:
     if not facts.task_tries:
         return ""
     tries = f"of its last {facts.task_tries:,} tries" if facts.task_tries > 1 else "of its one try"
-    return f"The task itself was pursued too: {facts.task_wins:,} {tries} met a reward."
+    return f"The task itself was pursued too: {facts.task_wins:,} {tries} succeeded."
 
 
 def why(goal: Record, history: Curve | None = None) -> list[str]:

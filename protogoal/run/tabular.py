@@ -47,7 +47,7 @@ class TabularSession:
             facts: dict[str, Any] = {"success": metrics["success"]}
             evaluator, ended = self.agent.evaluator, self.agent.take_pursuits()
             if evaluator is not None:
-                told = ended.goal != TASK  # the kernel does not say whether the task met a reward
+                told = ended.goal != TASK  # the kernel does not say whether the task succeeded
                 yield Pursued(step, ended.goal[told], ended.attained[told], ended.length[told])
                 yield Refreshed(step, evaluator.snapshot(), evaluator.describe)
                 facts["goals"] = int(metrics["plausible"])

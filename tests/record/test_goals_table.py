@@ -37,7 +37,7 @@ def test_the_table_shows_the_figures_that_decided(runs, capsys, monkeypatch):
     goals_table(runs["baba"])
     shown = capsys.readouterr().out
     assert headings(shown) == "id goal count pursuits success chance trials nats p verdict bucket age"
-    assert "of its last 96 tries met a reward" in shown
+    assert "of its last 96 tries succeeded" in shown
     way = next(line for line in shown.splitlines() if line.startswith("declared"))
     stages = [part.split()[0] for part in re.split("→|;", way)]
     assert stages == ["declared", "observed", "controllable", "plausible", "offered", "mastered", "undecided"]
