@@ -231,7 +231,7 @@ def _envs(parsed: argparse.Namespace, _: list[str]) -> None:
     console.print("Other people's environments, and what draws them:")
     for row in packages():
         state = "[green]✓ installed[/]" if row["installed"] else f"[yellow]✕ {row['install']}[/]".replace("[pro", "\\[pro")
-        console.print(f"    {row['package']:10} {state}   [dim]{row['words']}[/]")
+        console.print(f"    {row['package']:17} {state}   [dim]{row['words']}[/]")
 
 
 def _train(parsed: argparse.Namespace, rest: list[str]) -> int:

@@ -7,18 +7,13 @@ from __future__ import annotations
 
 import importlib.util
 
+from protogoal.envs.door import PACKAGES
+
 EXTRAS = {"torch": "deep", "minihack": "minihack", "ray": "ray"}
 """Module → the extra that installs it."""
 
-PACKAGES = {
-    "minigrid": ("--env minigrid:MiniGrid-MultiRoom-N4-S5-v0", '"protogoal[minigrid]"'),
-    "minihack": ("--env minihack:MiniHack-River-v0", '"protogoal[minihack]"'),
-    "ale_py": ("--env ale_py:ALE/MontezumaRevenge-v5", "ale-py"),
-    "crafter": ("a survival game", "crafter"),
-    "textworld": ("text games", "textworld"),
-    "pygame": ("draws Gymnasium's own: FrozenLake-v1, Taxi-v3, CartPole-v1, …", '"protogoal[render]"'),
-}
-"""Module of other people's environments → what it is good for, and what pip installs it by."""
+DRAWS = {"pygame": ("draws Gymnasium's own: FrozenLake-v1, Taxi-v3, CartPole-v1, …", '"protogoal[render]"')}
+"""Module that draws other people's environments → which, and what pip installs it by."""
 
 
 def is_installed(module: str) -> bool:
@@ -33,6 +28,12 @@ def missing(extras: str) -> str:
 
 
 def packages() -> list[dict[str, str | bool]]:
-    """Other people's environments: module, whether it is installed, what it is good for, what pip installs it by."""
+    """Other people's environments: package, whether it is installed, how its ids begin, and what pip installs it by."""
+    known: dict[str, tuple[list[str], str]] = {}
+    for beginning, (_, by) in PACKAGES.items():
+        module = by.split()[0].replace("-", "_")
+        if module != "protogoal":
+            known.setdefault(module, ([], by))[0].append(f"{beginning}…")
+    rows = {module: (f"--env {', '.join(ids)}", by) for module, (ids, by) in known.items()} | DRAWS
     return [{"package": module, "installed": is_installed(module), "words": words, "install": f"pip install {by}"}
-            for module, (words, by) in PACKAGES.items()]
+            for module, (words, by) in rows.items()]

@@ -9,7 +9,12 @@ import pytest
 
 pytest.importorskip("torch")
 
+import torch
+
 import protogoal
+from protogoal.deep import act, learn
+from protogoal.deep.act import read_states
+from protogoal.deep.learn import Learner
 from protogoal.deep.scale import ReturnScale, largest, legible
 from protogoal.goals.desirability import CRITERIA
 from protogoal.goals.table import GoalTable
@@ -83,3 +88,27 @@ def test_episodes_of_ten_thousand_steps_are_learned():
     assert 20 < learner.scale <= 100
     batch = agent._session.agent.replay.sample(8, np.random.default_rng(0))
     assert np.abs(learner.paid(replace(batch, reward=np.ones_like(batch.reward))).reward).max() < 0.05
+
+
+def goal_actions_right(agent):
+    """Share of cells and goals of the corridor where the greedy action leads there."""
+    session, cells = agent._session, np.arange(5)
+    network = session.playing
+    observation = {name: cells[:, None].astype(spec.dtype) for name, spec in session.env.observation_spec.items()}
+    with torch.inference_mode():
+        before = np.zeros(5, np.int16), np.zeros(5, np.float32), np.ones(5, bool)
+        z, _ = read_states(network, observation, *before, network.initial_core(5))
+        best = network.q_all(z, torch.arange(5)[:, None]).argmax(1).numpy()  # [5 cells, 5 goals]
+    elsewhere = cells[:, None] != cells
+    return float((best == (cells > cells[:, None]))[elsewhere].mean())
+
+
+@pytest.mark.learning
+def test_beside_rewards_of_ten_thousand_goals_are_learned_only_where_these_are_scaled(monkeypatch):
+    scaled = [goal_actions_right(trained(own_corridor.rich, seed=seed)) for seed in range(3)]
+    monkeypatch.setattr(Learner, "paid", lambda self, batch: batch)
+    for module in (act, learn):
+        monkeypatch.setattr(module, "legible", lambda reward: reward)
+    raw = [goal_actions_right(trained(own_corridor.rich, seed=seed)) for seed in range(3)]
+    assert np.mean(scaled) >= 0.9
+    assert np.mean(raw) <= 0.7
