@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from protogoal.goals.active import as_wide
 from protogoal.goals.evaluator import ProtoGoalEvaluator
+from protogoal.goals.scale import UNKNOWN
 from protogoal.goals.trials import TrialEvents
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class Counted:
     length: NDArray[np.int64]
     offered: NDArray[np.int64]  # [k]
     value: NDArray[np.float64]  # [k]
-    scale: float  # size of the task's returns, see `deep.scale`
+    best: float  # return of the task so far, see `goals.scale`
 
     @staticmethod
     def of(experience: Experience, trace_length: int) -> Counted:
@@ -43,7 +44,7 @@ class Counted:
         width = new.active.shape[-1]
         return Counted(new.active.reshape(-1, width), new.turned_on.reshape(-1, width), new.reward.ravel(), experience.trials,
                        ended.goal, ended.success, ended.length, experience.offered, experience.value,
-                       float(new.scale.max(initial=1.0)))
+                       float(new.best.max(initial=UNKNOWN)))
 
     @staticmethod
     def join(windows: Sequence[Counted]) -> Counted:
@@ -52,7 +53,7 @@ class Counted:
         columns = {name: [getattr(w, name) for w in windows] for name in names}
         parts = {name: np.concatenate(as_wide(some) if some[0].ndim == 2 else some) for name, some in columns.items()}
         return Counted(trials=TrialEvents.join([w.trials for w in windows]), offered=windows[-1].offered,
-                       value=windows[-1].value, scale=max(w.scale for w in windows), **parts)
+                       value=windows[-1].value, best=max(w.best for w in windows), **parts)
 
     @property
     def transitions(self) -> int:
@@ -61,7 +62,7 @@ class Counted:
 
 def count(evaluator: ProtoGoalEvaluator, window: Counted) -> None:
     """Tells the evaluator."""
-    evaluator.table.scale_rewards(window.scale)
+    evaluator.table.scale.see(window.reward, window.best)
     evaluator.count(window.active, window.turned_on, window.reward, window.trials)
     evaluator.record_pursuit(window.goal, window.success, window.length)
     evaluator.record_values(window.offered, window.value)

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from protogoal.deep.network import QNetwork
-from protogoal.deep.scale import ReturnScale, legible
 from protogoal.deep.segments import SegmentBuilder, Segments
 from protogoal.deep.settings import ActorSettings, ReplaySettings
 from protogoal.deep.stored import check_actor
@@ -26,6 +25,7 @@ from protogoal.envs.success import ABOVE_0, SuccessRule
 from protogoal.envs.vector import PAD, BatchEnv, Observation, check_start
 from protogoal.goals.active import contains, turned_on
 from protogoal.goals.goal_set import GoalSet
+from protogoal.goals.scale import Returns, legible
 from protogoal.goals.selection import select
 from protogoal.goals.stored import stored_array, stored_like
 from protogoal.goals.table import TASK
@@ -108,7 +108,7 @@ class Actor:
         self.success = ABOVE_0  # what counts as success at the task; a session sets it
         self.past = np.full((n, LAGS), -1, np.int16)  # the last actions, newest first; -1 where none was drawn at random
         self.episode_return = np.zeros(n)
-        self.returns = ReturnScale(n)
+        self.returns = Returns(n)
         self.is_first = np.ones(n, bool)
         self.was_restored = True  # False when loading had to begin the episodes afresh
         self.previous_action = np.zeros(n, np.int16)
@@ -155,7 +155,7 @@ class Actor:
                 self._episodes_ended(np.flatnonzero(is_over))
                 self.episode_return[is_over] = 0.0
                 self.past[is_over] = -1
-            segments = self.builder.append(action, self.goal, came_on, step, core_next.numpy(), self.returns.largest)
+            segments = self.builder.append(action, self.goal, came_on, step, core_next.numpy(), self.returns.best)
             self.core, self.is_first = core_next, is_over
             self.observation, self.active = _own((step.observation, step.active))
             self.previous_action, self.previous_reward = action.astype(np.int16), step.reward.astype(np.float32)
@@ -258,7 +258,8 @@ class Actor:
             "env": self.env.get_state(),
             "core": self.core.numpy().copy(),
             "running_return": self.returns.running.copy(),
-            "return_scale": self.returns.largest,
+            "episode_steps": self.returns.steps.copy(),
+            "best_return": np.array(self.returns.best),
         } | {name: getattr(self, name).copy() for name in self._ARRAYS}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -274,7 +275,8 @@ class Actor:
             return
         own = {name: getattr(self, name) for name in self._ARRAYS}
         check_actor(state, own | {"core": self.core.numpy()}, self.env.num_bits, self.env.num_actions)
-        self.returns.largest = max(1.0, float(stored_array(state["return_scale"], "return_scale", (), "f")))
+        self.returns.best = float(stored_array(state["best_return"], "best_return", (), "f"))
+        self.returns.steps = stored_like(state["episode_steps"], "episode_steps", self.returns.steps, 0)
         self.returns.running = stored_like(state["running_return"], "running_return", self.returns.running)
         self.core = torch.from_numpy(np.array(state["core"], self.core.numpy().dtype))
         for name, mine in own.items():
@@ -288,7 +290,7 @@ class Actor:
         self.past[:] = -1
         self.is_first[:] = True
         self.episode_return[:] = 0.0
-        self.returns.running[:] = 0.0
+        self.returns.restart()
 
 
 def read_states(

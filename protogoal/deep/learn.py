@@ -27,9 +27,9 @@ from protogoal.deep.optimizer import Descent
 from protogoal.deep.product import affine
 from protogoal.deep.relabel import BatchGoals, KnownGoals, relabel
 from protogoal.deep.returns import h, multi_step_targets
-from protogoal.deep.scale import largest, legible
 from protogoal.deep.segments import Segments
 from protogoal.deep.settings import LearnerSettings
+from protogoal.goals.scale import TaskScale, legible
 from protogoal.goals.stored import stored_array
 
 CPU = torch.device("cpu")
@@ -59,7 +59,7 @@ class Learner:
         self.rng = np.random.default_rng(seed)
         self._generation = np.zeros(0, np.int32)  # of the slots, as last learned
         self.updates = 0
-        self.scale = 1.0  # of the task's returns, see `deep.scale`
+        self.scale = TaskScale()
 
     def update(self, batch: Segments, known: KnownGoals) -> dict[str, float]:
         """One step on a batch, for the goals that `relabel` chooses among the known; returns figures for the log."""
@@ -72,8 +72,9 @@ class Learner:
 
     def paid(self, batch: Segments) -> Segments:
         """A batch with the rewards that are learned: the task's, divided by the size of its returns."""
-        self.scale = max(self.scale, largest(batch.reward, batch.scale))
-        return batch if self.scale == 1.0 else replace(batch, reward=batch.reward / np.float32(self.scale))
+        self.scale.see(batch.reward, batch.best)
+        scale = self.scale.value
+        return batch if scale == 1.0 else replace(batch, reward=batch.reward / np.float32(scale))
 
     def extra_loss(self, batch: Segments) -> dict[str, Tensor]:
         """What else is learned from a batch (after the burn-in) in the same step, by name."""
@@ -175,7 +176,7 @@ class Learner:
             "rng": self.rng.bit_generator.state,
             "generation": self._generation.copy(),
             "updates": self.updates,
-            "scale": self.scale,
+            "scale": self.scale.state(),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -187,7 +188,7 @@ class Learner:
         self.rng.bit_generator.state = state["rng"]
         self._generation = np.array(state["generation"], np.int32)
         self.updates = int(state["updates"])
-        self.scale = max(1.0, float(stored_array(state["scale"], "scale", (), "f")))
+        self.scale.load(state["scale"])
 
 
 def finite(loss: Tensor, updates: int) -> float:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from protogoal.deep.stored import check_segments, stored_width
 from protogoal.envs.vector import ArraySpec, BatchStep, Observation
 from protogoal.goals.active import as_wide, widened
+from protogoal.goals.scale import UNKNOWN
 from protogoal.goals.stored import stored_number
 
 Array = NDArray[Any]
@@ -56,7 +57,7 @@ class Segments:
     goal: Annotated[Array, Field("transition", np.int32)]  # id of the goal pursued, TASK for the task
     previous_action: Annotated[Array, Field("segment", np.int16)]  # before the first state
     previous_reward: Annotated[Array, Field("segment", np.float32)]
-    scale: Annotated[Array, Field("segment", np.float32)]  # size of the task's returns by then, see `deep.scale`
+    best: Annotated[Array, Field("segment", np.float32)]  # return of the task by then, of all environments; see `goals.scale`
     core: Annotated[Array, Field("segment", np.float16, "core")]  # the core's state in the first state, [2, H]
     weight: Annotated[Array, Field("segment", np.float32, is_stored=False)]  # what it counts for in the loss, by how it was drawn
 
@@ -176,7 +177,7 @@ class SegmentBuilder:
         """The state in which all environments stand at the very first step."""
         self._t = 0
         n = core.shape[0]
-        self._write_state(0, observation, np.ones(n, bool), np.zeros(n, np.int16), np.zeros(n, np.float32), core, 1.0)
+        self._write_state(0, observation, np.ones(n, bool), np.zeros(n, np.int16), np.zeros(n, np.float32), core, UNKNOWN)
 
     def stands_at(self, observation: Observation) -> bool:
         """Whether these are the states that the next step would start from: an environment need not repeat itself."""
@@ -185,11 +186,11 @@ class SegmentBuilder:
                    for name, seen in observation.items() for pair in [[kept[name], seen]])
 
     def _write_state(
-        self, t: int, observation: Observation, is_first: Array, action: Array, reward: Array, core: Array, scale: float
+        self, t: int, observation: Observation, is_first: Array, action: Array, reward: Array, core: Array, best: float
     ) -> None:
         seen = {f"{PREFIX}{name}": part for name, part in observation.items()}
         self._write(t, seen | {"is_first": is_first, "previous_action": action, "previous_reward": reward, "core": core,
-                               "scale": np.full(len(is_first), scale, np.float32)})
+                               "best": np.full(len(is_first), best, np.float32)})
 
     def _write(self, t: int, values: Mapping[str, Array]) -> None:
         for name, value in values.items():
@@ -199,17 +200,17 @@ class SegmentBuilder:
             self._arrays[name][t] = value
 
     def append(
-        self, action: Array, goal: Array, came_on: Array, step: BatchStep, core: Array, scale: float = 1.0
+        self, action: Array, goal: Array, came_on: Array, step: BatchStep, core: Array, best: float = UNKNOWN
     ) -> Segments | None:
         """Adds one step; returns the segments when a window is full.
 
         action, goal [N] were taken and pursued; came_on [N, L] says which of the step's bits turned on; `core` [N, 2, H]
-        is the core's state with which the next state will be read; `scale` the size of returns by now.
+        is the core's state with which the next state will be read; `best` the best return by now.
         """
         t = self._t
         self._write(t, {"action": action, "reward": step.reward, "terminated": step.terminated, "truncated": step.truncated,
                         "active": step.final_active, "turned_on": came_on, "goal": goal})
-        self._write_state(t + 1, step.observation, step.terminated | step.truncated, action, step.reward, core, scale)
+        self._write_state(t + 1, step.observation, step.terminated | step.truncated, action, step.reward, core, best)
         self._t = t + 1
         if self._t < self.window:
             return None

@@ -2,7 +2,7 @@
 
 P(g) = u(g) / Σ_g' u(g'), where u(g) is one of
 
-    paper     R(g) + 1/√N(g),   R in units of the size of returns (`deep.scale`)
+    paper     R(g) + 1/√N(g),   R in units of the size of returns (`scale`)
     uniform   1
     progress  LP(g) + ε,   LP = |S over the last 5 pursuits − S over the 5 before|
 
@@ -46,7 +46,7 @@ def desirability(count: Ints, reward_mean: Floats) -> Floats:
 
 
 CRITERIA: dict[str, Callable[[GoalTable], Floats]] = {
-    "paper": lambda table: desirability(table.count, table.reward_mean / table.reward_scale),
+    "paper": lambda table: desirability(table.count, table.reward_mean / table.scale.value),
     "uniform": lambda table: np.ones(table.size),
     "progress": lambda table: table.learning_progress + PROGRESS_FLOOR,
 }

@@ -18,6 +18,7 @@ import numba as nb
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from protogoal.goals.scale import TaskScale
 from protogoal.goals.stored import stored_array, stored_like, stored_number
 
 TASK = -1
@@ -51,7 +52,7 @@ class GoalTable:
         self._observed = np.zeros(capacity, np.bool_)
         self._count = np.zeros(capacity, np.int64)
         self._reward_sum = np.zeros(capacity)
-        self.reward_scale = 1.0  # what rewards are divided by where they are weighed against novelty
+        self.scale = TaskScale()  # what rewards are divided by where they are weighed against novelty
         self._pursuits = np.zeros(capacity, np.int64)
         self._wins = np.zeros(capacity, np.int64)
         self._pursuit_steps = np.zeros(capacity, np.int64)
@@ -285,11 +286,7 @@ class GoalTable:
         _observe(active, turned_on, rewards, self.transitions, self._observed, self._count, self._reward_sum,
                  self._start, self._items, self._members, self._mark, self._done)
         self.transitions += len(active)
-        self.scale_rewards(float(np.abs(rewards).max(initial=1.0)))
-
-    def scale_rewards(self, scale: float) -> None:
-        """The task's returns are up to so large: its rewards are weighed by their share of it. 1 where returns stay within ±1."""
-        self.reward_scale = max(self.reward_scale, scale)
+        self.scale.see(rewards)
 
     def see(self, active: NDArray[np.integer[Any]]) -> None:
         """Bits that are on without a transition, as at the start of an episode; ids padded with −1."""
@@ -330,7 +327,7 @@ class GoalTable:
         """All of it as plain arrays: of each goal a row, members of AND-goals only."""
         state: dict[str, Any] = {name: getattr(self, f"_{name}")[: self.size].copy() for name in self._ARRAYS}
         state["members"] = state["members"][self.num_bits :]  # those of a single bit are known
-        return state | {"transitions": self.transitions, "reward_scale": self.reward_scale,
+        return state | {"transitions": self.transitions, "scale": self.scale.state(),
                         "all_lengths": self._all_lengths.copy(), "all_wins": self._all_wins,
                         "task_outcomes": self._task_outcomes.copy(), "task_pursuits": self._task_pursuits,
                         "steps_tally": self._steps_tally.copy()}
@@ -359,7 +356,7 @@ class GoalTable:
             getattr(self, f"_{name}")[:] = stored_like(state[name], f"table {name}", getattr(self, f"_{name}"))
         self._all_wins = stored_number(state["all_wins"], "table all_wins")
         self._task_pursuits = stored_number(state["task_pursuits"], "table task_pursuits")
-        self.reward_scale = max(1.0, float(stored_array(state["reward_scale"], "table reward_scale", (), "f")))
+        self.scale.load(state["scale"])
         self._id_of = {self.members(goal): goal for goal in range(self.num_bits, size)}
         self._index()
 

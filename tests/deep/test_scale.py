@@ -15,8 +15,8 @@ import protogoal
 from protogoal.deep import act, learn
 from protogoal.deep.act import read_states
 from protogoal.deep.learn import Learner
-from protogoal.deep.scale import ReturnScale, largest, legible
 from protogoal.goals.desirability import CRITERIA
+from protogoal.goals.scale import Returns, TaskScale, legible
 from protogoal.goals.table import GoalTable
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "envs"))
@@ -27,24 +27,40 @@ TINY = {"actor__num_envs": 4, "learner__min_replay": 200, "learner__batch_size":
         "replay__capacity": 5000, "record": ()}
 
 
-def test_the_scale_is_the_largest_discounted_return():
-    scale, never = ReturnScale(2), np.zeros(2, bool)
-    for _ in range(3):
-        scale.add(np.array([0.5, 0.0]), never)
-    assert scale.largest == pytest.approx(0.5 * (1 + 0.99 + 0.99**2))
-    scale.add(np.array([0.0, -9.0]), np.array([True, True]))
-    assert scale.largest == 9.0
-    assert not scale.running.any()  # of the next episodes
+def test_the_best_return_counts_at_ends_and_after_a_horizon():
+    returns, scale, never = Returns(2), TaskScale(), np.zeros(2, bool)
+    for _ in range(99):
+        returns.add(np.array([0.5, -2.0]), never)
+    assert returns.best == -np.inf
+    assert scale.value == 1.0
+    returns.add(np.array([0.5, -2.0]), never)  # the hundredth step
+    assert returns.best == pytest.approx(0.5 * (1 - 0.99**100) / 0.01)
+    returns.add(np.array([0.0, 80.0]), np.array([False, True]))
+    assert returns.best == pytest.approx(0.99 * 0.5 * (1 - 0.99**100) / 0.01 / 0.99)  # the other one fell too deep to be better
+    assert (returns.running[1], returns.steps[1]) == (0.0, 0)  # of the next episode
+
+
+def test_the_scale_is_the_best_return_and_at_least_any_reward():
+    scale = TaskScale()
+    scale.see(np.full((4, 3), -7.0), np.full(3, -np.inf))
+    assert scale.value == 7.0
+    scale.see(np.zeros((4, 3)), np.array([-90.0, -50.0, -np.inf]))
+    assert scale.value == 50.0
+    scale.see(np.zeros((4, 3)), np.array([-13.0]))
+    assert scale.value == 13.0
+    scale.see(np.zeros((4, 3)), np.array([-2.0, 3.0]))
+    assert scale.value == 7.0
+    again = TaskScale()
+    again.load(scale.state())
+    assert (again.reward, again.best) == (7.0, 3.0)
 
 
 def test_returns_within_one_have_the_scale_one():
-    scale = ReturnScale(3)
+    returns, scale = Returns(3), TaskScale()
     for reward in ([0, 0, 0], [1, -1, 0.25]):
-        scale.add(np.array(reward, np.float32), np.zeros(3, bool))
-    assert scale.largest == 1.0
-    assert largest(np.ones((4, 3), np.float32), np.ones(3, np.float32)) == 1.0
-    assert largest(np.full((4, 3), -7.0), np.ones(3)) == 7.0
-    assert largest(np.ones((4, 3)), np.array([1.0, 80.0, 1.0])) == 80.0
+        returns.add(np.array(reward, np.float32), np.ones(3, bool))
+        scale.see(np.array(reward), returns.best)
+    assert returns.best == scale.value == 1.0
 
 
 def test_a_network_reads_small_rewards_as_they_are_and_large_ones_by_their_logarithm():
@@ -62,11 +78,11 @@ def test_goals_are_weighed_by_their_share_of_the_largest_reward():
         table.observe(np.array([[0], [1], [2]], np.int32), np.ones((3, 1), bool), size * np.array([1.0, 0.5, 0.0]))
         weights.append(CRITERIA["paper"](table))
     np.testing.assert_allclose(weights[0], weights[1])
-    table.scale_rewards(4e9)
+    table.scale.see(np.zeros(1), 4e9)
     assert CRITERIA["paper"](table)[0] == pytest.approx(1.25)
     again = GoalTable(3)
     again.load_state_dict(table.state_dict())
-    assert again.reward_scale == 4e9
+    assert again.scale.value == 4e9
 
 
 def trained(make, steps=2400, **more):
@@ -81,11 +97,11 @@ def test_a_corridor_is_learned_whatever_its_rewards_are(make, steps):
 
 
 def test_episodes_of_ten_thousand_steps_are_learned():
-    agent = trained(own_corridor.long, evaluation__final_episodes=1, evaluation__max_steps=200)
+    agent = trained(own_corridor.long, 5000, evaluation__final_episodes=1, evaluation__max_steps=200)
     agent.reset()
     assert agent.predict(np.array([[0], [1], [2], [3]])).tolist() == [1] * 4
     learner = agent._session.agent.learner
-    assert 20 < learner.scale <= 100
+    assert 20 < learner.scale.value <= 100
     batch = agent._session.agent.replay.sample(8, np.random.default_rng(0))
     assert np.abs(learner.paid(replace(batch, reward=np.ones_like(batch.reward))).reward).max() < 0.05
 
