@@ -10,6 +10,7 @@ import numpy as np
 
 from protogoal.experiments import discovered
 from protogoal.experiments.curves import COLOURS, read_csv, success_curves
+from protogoal.files import whole
 from protogoal.record.statistics import t_interval
 
 if TYPE_CHECKING:
@@ -57,10 +58,9 @@ def _draw_success(comparison: Comparison, curves: Curves, unit: float, xlabel: s
                 figure.legend(loc="outside lower center", ncols=2, frameon=False)
     if len(panels) > 1:
         figure.suptitle(comparison.title)
-    temporary = file.with_name(f".{file.name}")
-    figure.savefig(temporary, dpi=150, format="png")
+    with whole(file) as temporary:
+        figure.savefig(temporary, dpi=150, format="png")
     plt.close(figure)
-    temporary.replace(file)
 
 
 def _draw_arm(axis: Any, seeds: Mapping[int, np.ndarray], unit: float, colour: str, name: str, shade: float) -> None:

@@ -24,13 +24,13 @@ from protogoal.experiments.curves import (
     solved_from,
     success_curves,
 )
+from protogoal.files import write_whole
 from protogoal.record.statistics import (
     mean_interval,
     pooled_interquartile_mean,
     probability_of_improvement,
     stratified_bootstrap,
 )
-from protogoal.run.directory import write_text
 
 
 def summary(comparison: Comparison, out: Path, share: float = 0.1) -> list[dict[str, Any]]:
@@ -183,4 +183,4 @@ def describe(comparison: Comparison, scale: str, seeds: int, out: Path) -> None:
         f"- {seeds_in_words(comparison, seeds)}",
         "- interval: 95 %, Student's t over seeds; where all seeds agree the exact one (Clopper and Pearson)",
         "- raw data: `curves.csv`, `metrics.csv`", ""])
-    write_text(out / "README.md", text)
+    write_whole(out / "README.md", text)

@@ -29,12 +29,13 @@ from numpy.typing import NDArray
 from protogoal.envs.controllability import DOMAINS, Dynamics, make_dynamics
 from protogoal.experiments.controllability_data import EPSILON, Experience, collect, random_policy, train
 from protogoal.experiments.curves import read_csv, write_csv
+from protogoal.files import write_whole
 from protogoal.goals.evaluator import PGESettings, ProtoGoalEvaluator
 from protogoal.goals.plausibility import WORDS, Verdict
 from protogoal.goals.table import pack_columns
 from protogoal.goals.values import EstimatorSettings, SeekAvoid, seek_avoid_values
 from protogoal.record.statistics import t_interval
-from protogoal.run.directory import commit, write_text
+from protogoal.run.directory import commit
 
 EPISODES = (5, 10, 20, 50, 100)
 POLICIES = ("random", "trained")
@@ -268,7 +269,7 @@ def _describe(command: str, seconds: float, out: Path) -> None:
     unsure = [f"{domain} with the {policy} policy" for domain, policy in cases
               if np.ptp(values := f1[domain, policy, "trials", "all", most]) and interval(values)[0] < GOOD]
     edge = f" The interval of the trials reaches below that in {', '.join(unsure)}." if unsure else ""
-    write_text(out / "README.md", "\n".join([
+    write_whole(out / "README.md", "\n".join([
         "# Controllability: F1 of the evaluator's judgement", "",
         "The paper reports that its estimator tells in three domains which proto-goals can be controlled, and gets better with "
         "data; the figure is not public. Here are those three and five more, each with a random and with a trained policy. A mean "

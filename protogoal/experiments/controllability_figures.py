@@ -12,6 +12,7 @@ import numpy as np
 
 from protogoal.experiments.controllability import BATCH, DOMAINS, GOOD, POLICIES, interval, scores
 from protogoal.experiments.curves import COLOURS, read_csv
+from protogoal.files import whole
 from protogoal.goals.evaluator import PGESettings
 from protogoal.goals.plausibility import LEAST_NATS
 
@@ -40,10 +41,9 @@ def _pyplot() -> Any:
 
 def _save(figure: Any, path: Path, plt: Any) -> None:
     """Whole or not at all."""
-    temporary = path.with_name(f".{path.name}")
-    figure.savefig(temporary, dpi=150, format="png", facecolor="white")
+    with whole(path) as temporary:
+        figure.savefig(temporary, dpi=150, format="png", facecolor="white")
     plt.close(figure)
-    temporary.replace(path)
 
 
 def _tidy(axes: Any) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import permutation_test
 
-from protogoal.run.directory import write_text
+from protogoal.files import write_whole
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")  # Okabe and Ito: colour-blind safe
 
@@ -26,7 +26,7 @@ def write_csv(path: Path, header: Sequence[str], rows: Sequence[Sequence[Any]]) 
     writer.writerow(header)
     writer.writerows([f"{x:.6g}" if isinstance(x, float) else x for x in row] for row in rows)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, text.getvalue())
+    write_whole(path, text.getvalue())
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from protogoal.files import whole
+
 GOALS = ("arm", "seed", "goal", "kind", "observed", "offered", "mastered", "pursuits", "success", "count")
 MOST_WORDS, MOST_CONJUNCTIONS = 34, 12
 
@@ -46,10 +48,9 @@ def plot(rows: Sequence[Mapping[str, str]], colours: Sequence[str], title: str, 
         _plot_kinds(axes, single, kinds, colours)
     axes.set(xlabel="environment steps (millions)", title=title)
     axes.spines[["top", "right"]].set_visible(False)
-    temporary = path.with_name(f".{path.name}")
-    figure.savefig(temporary, dpi=150, format="png")
+    with whole(path) as temporary:
+        figure.savefig(temporary, dpi=150, format="png")
     plt.close(figure)
-    temporary.replace(path)
 
 
 def _mastered_of(rows: Sequence[Mapping[str, str]], kind: str) -> np.ndarray:

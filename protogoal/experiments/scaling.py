@@ -21,7 +21,8 @@ from typing import Any
 from protogoal.experiments import arms, arms_readme, scaling_figures
 from protogoal.experiments.arms import Arm, Comparison, Scale
 from protogoal.experiments.curves import read_csv, write_csv
-from protogoal.run.directory import commit, write_text
+from protogoal.files import write_whole
+from protogoal.run.directory import commit
 
 PRESET = "baba-umaze-small-protogoal"
 ENGINES = Comparison(
@@ -210,7 +211,7 @@ def describe(out: Path, scale: str) -> None:
         made = "commits: named part by part above"
     lines += [f"- command: `protogoal reproduce scaling --scale {scale}`", f"- {made}",
               f"- machine: {os.cpu_count()} CPU cores, no GPU", ""]
-    write_text(out / "README.md", "\n".join(lines))
+    write_whole(out / "README.md", "\n".join(lines))
 
 
 def _table(*header: str) -> list[str]:

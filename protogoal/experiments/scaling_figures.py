@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from protogoal.experiments.curves import read_csv
+from protogoal.files import whole
 
 NEEDED = 128 * 260  # steps a second of the paper's actors
 LEARNED_BY_AN_UPDATE = 64 * 10  # transitions, with the paper's settings; one is learned for each that is acted
@@ -31,10 +32,9 @@ def _pyplot() -> Any:
 
 
 def _save(figure: Any, path: Path, plt: Any) -> None:
-    temporary = path.with_name(f".{path.name}")
-    figure.savefig(temporary, dpi=160, format="png", facecolor="white")
+    with whole(path) as temporary:
+        figure.savefig(temporary, dpi=160, format="png", facecolor="white")
     plt.close(figure)
-    temporary.replace(path)
 
 
 def loads(out: Path) -> dict[str, np.ndarray]:

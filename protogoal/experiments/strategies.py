@@ -12,7 +12,7 @@ from pathlib import Path
 from protogoal.experiments.arms import Arm, Comparison, Scale
 from protogoal.experiments.arms_readme import TABLE_HEAD, table
 from protogoal.experiments.comparisons import ONE_CORE, SMOKE, TEST, TINY
-from protogoal.run.directory import write_text
+from protogoal.files import write_whole
 
 ARMS = {  # label → (desirability, strategy)
     "the paper's rule": ("paper", "paper"),
@@ -72,4 +72,4 @@ def _describe(out: Path) -> None:
     notes = out / "notes.md"
     lines += ["", notes.read_text()] if notes.exists() else [""]
     lines += [*(f"![learning curves, {name}]({name}/learning.png)" for name in _finished(out)), ""]
-    write_text(out / "README.md", "\n".join(lines))
+    write_whole(out / "README.md", "\n".join(lines))

@@ -27,8 +27,9 @@ import numpy as np
 from protogoal.config import TabularConfig
 from protogoal.experiments.arms import Scale
 from protogoal.experiments.curves import on_grid, read_csv, success_curves, write_csv
+from protogoal.files import write_whole
 from protogoal.record.statistics import mean_interval
-from protogoal.run.directory import commit, write_text
+from protogoal.run.directory import commit
 
 AGENTS = {"proto-goal": "protogoal", "Q-learning": "qlearning"}  # name in the figure → preset's agent
 SCALES = {"smoke": Scale(20_000, 2), "cpu": Scale(300_000, 20), "paper": Scale(300_000, 20)}
@@ -166,7 +167,7 @@ def _train(job: Job) -> dict[str, Any]:
     result = {"key": job.key, "seed": job.config.seed, "label": job.label, "curve": curve}
     if agent.evaluator is not None:
         result |= _goal_history(agent, job.config.steps)
-    write_text(job.file, json.dumps(result))
+    write_whole(job.file, json.dumps(result))
     return result
 
 
@@ -298,12 +299,12 @@ def _describe(command: str, seconds: float, out: Path) -> None:
         head, *body = ("| " + " | ".join(line) + " |" for line in lines)
         return [head, "|" + "---|" * len(lines[0]), *body]
 
-    write_text(out / "README.md", "\n".join([
+    write_whole(out / "README.md", "\n".join([
         "# SparseTaxi: exploration with proto-goals against ε-greedy Q-learning", "", *findings, "",
         "![learning curves](learning.png)", "", "![the goal space over training](goal_space.png)", "",
         "Success of the greedy task policy, mean over seeds:", "", *markdown(table), "", "95 % interval:", "",
         *markdown([table[0], *rows]), "", *([notes, ""] if notes else []), *(f"- {fact}" for fact in facts), ""]))
-    write_text(out / "report.html", _page(findings, [*table, *rows], facts, out))
+    write_whole(out / "report.html", _page(findings, [*table, *rows], facts, out))
 
 
 def _page(findings: list[str], table: list[list[str]], facts: list[str], out: Path) -> str:

@@ -14,6 +14,7 @@ from gymnasium.envs.toy_text.taxi import MAP
 
 from protogoal.envs.taxi import DEPOTS
 from protogoal.experiments.curves import on_grid, read_csv, success_curves
+from protogoal.files import whole
 from protogoal.goals.plausibility import Verdict
 
 AGENT_COLOUR = {"proto-goal": "#0072B2", "Q-learning": "#D55E00"}  # Okabe and Ito: colour-blind safe
@@ -37,10 +38,9 @@ def _pyplot() -> Any:
 
 def _save(figure: Any, path: Path, plt: Any) -> None:
     """Whole or not at all."""
-    temporary = path.with_name(f".{path.name}")
-    figure.savefig(temporary, dpi=160, format="png", facecolor="white")
+    with whole(path) as temporary:
+        figure.savefig(temporary, dpi=160, format="png", facecolor="white")
     plt.close(figure)
-    temporary.replace(path)
 
 
 def _thousands(steps: float) -> str:

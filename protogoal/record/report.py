@@ -11,7 +11,6 @@ import base64
 import hashlib
 import html
 import json
-import os
 import re
 import time
 from collections.abc import Iterable
@@ -21,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from protogoal.files import write_whole
 from protogoal.record import figures, queries, report_data, seeds, words
 from protogoal.record.measures import MEASURES, CellMap
 from protogoal.record.palette import VERDICT
@@ -49,9 +49,7 @@ def report(run_dirs: list[Path], out: Path, beside: bool = True) -> None:
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         files.write()
-        temporary = out.with_name(f".{out.name}.{os.getpid()}")
-        temporary.write_text(page, encoding="utf-8")
-        temporary.replace(out)
+        write_whole(out, page)
     except OSError as error:
         raise ValueError(f"cannot write {out}: {error.strerror}") from None
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
 
+from protogoal.files import write_whole
 from protogoal.record.figures import as_png, as_svg
 
 
 class FigureFiles:
-    """Collects files, and writes them all at the end, each to a temporary name first. `folder` None keeps nothing."""
+    """Collects files, and writes them all at the end. `folder` None keeps nothing."""
 
     def __init__(self, folder: Path | None):
         self._folder = folder
@@ -47,9 +47,7 @@ class FigureFiles:
             return
         self._folder.mkdir(parents=True, exist_ok=True)
         for name, content in self._files.items():
-            temporary = self._folder / f".{name}.{os.getpid()}"
-            temporary.write_bytes(content)
-            temporary.replace(self._folder / name)
+            write_whole(self._folder / name, content)
 
 
 def _harmless(cell: Any) -> Any:

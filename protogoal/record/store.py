@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-import os
 import sqlite3
 import threading
 import time
@@ -24,6 +23,7 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
+from protogoal.files import whole
 from protogoal.record import goal_rows
 from protogoal.record.bounds import (
     CLIP_BYTES,
@@ -83,17 +83,15 @@ class Store:
                  "process": this_process()}
         rows = [(key, json.dumps(value, allow_nan=False)) for key, value in facts.items()]
         lock_file = only_writer(path)
-        temporary = path.with_name(f".{path.name}.{os.getpid()}")  # there whole or not at all
         try:
-            temporary.unlink(missing_ok=True)
-            with contextlib.closing(sqlite3.connect(temporary, isolation_level=None)) as making:
-                making.executescript(f"BEGIN; {TABLES}")
-                making.executemany(WRITE["meta"], rows)
-                making.execute("COMMIT")
-            temporary.replace(path)
+            with whole(path) as temporary:
+                temporary.unlink(missing_ok=True)
+                with contextlib.closing(sqlite3.connect(temporary, isolation_level=None)) as making:
+                    making.executescript(f"BEGIN; {TABLES}")
+                    making.executemany(WRITE["meta"], rows)
+                    making.execute("COMMIT")
             return cls(path, open_to_write(path), lock_file)
         except (sqlite3.Error, OSError) as error:
-            temporary.unlink(missing_ok=True)
             lock_file.close()
             raise ValueError(f"cannot create {path}: {error}") from None
 

@@ -24,9 +24,9 @@ from typing import Any
 
 import numpy as np
 
+from protogoal.files import write_whole
 from protogoal.goals.stored import stored_number
 from protogoal.run.checksums import KEY, Changed, seal, unseal
-from protogoal.run.files import write_whole
 from protogoal.run.thin import THIN, thick, thin
 
 FORMAT = 3  # 1 had no checksum of the manifest, and no revision; 2 had every row of a goal table

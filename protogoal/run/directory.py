@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from protogoal.config import config_class
-from protogoal.registry import AGENTS
+from protogoal.files import is_leftover, write_new, write_whole
 from protogoal.run.checksums import KEY, seal, unseal
-from protogoal.run.files import is_leftover, write_new, write_whole
 from protogoal.settings import from_dict, to_dict
 
-FORMAT = 3  # of config.json; 1 had no checksum, 2 named neither the domain nor the agent of its sections
+FORMAT = 3  # of config.json
 
 
 @dataclass(frozen=True)
@@ -97,11 +96,11 @@ class RunDirectory:
             why = "it is no JSON" if isinstance(error, json.JSONDecodeError | UnicodeDecodeError) else error
             raise ValueError(f"{file} is damaged: it is not the configuration of a run ({why})") from None
         try:
-            if record["format"] not in (1, 2, FORMAT):
-                raise ValueError(f"{file} has format {record['format']}, this version reads format 1 to {FORMAT}")
-            if record["format"] > 1 and KEY not in record:
+            if record["format"] != FORMAT:
+                raise ValueError(f"{file} has format {record['format']}, this version reads {FORMAT}")
+            if KEY not in record:
                 raise ValueError(f"{file} is damaged: it has no checksum")
-            config = from_dict(config_class(record["class"]), _with_kinds(record["config"]))
+            config = from_dict(config_class(record["class"]), record["config"])
             preset, engine = record["preset"], record.get("engine", "local")
             if not isinstance(preset, str) or engine not in ("local", "ray"):
                 raise TypeError
@@ -119,30 +118,12 @@ class RunDirectory:
         record = unseal(file.read_bytes())
         if record["config"]["steps"] != self.config.steps:
             record["config"]["steps"] = self.config.steps
-            write_whole(file, seal(record | {"format": FORMAT}).encode())
+            write_whole(file, seal(record).encode())
 
     @property
     def is_there(self) -> bool:
         """Whether nobody has removed or moved it."""
         return (self._place / "config.json").exists()
-
-
-KINDS = {"wrong_put_down_ends": "taxi", "level": "baba", "scenario": "minihack", "size": "deep-sea", "factory": "own"}
-"""A field of each domain's settings that no other has: formats before 3 did not name the domain."""
-
-
-def _with_kinds(config: dict[str, Any]) -> dict[str, Any]:
-    """A configuration of any format as this one has it."""
-    env = {"kind": next((kind for field, kind in KINDS.items() if field in config["env"]), "")} | config["env"]
-    rest = {name: section for name, section in config.items() if name not in ("env", *AGENTS)}  # agents' sections had their names
-    if config.get("agent") in AGENTS and config["agent"] in config:
-        rest["exploration"] = {"kind": config["agent"]} | config[config["agent"]]
-    return rest | {"env": env}
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file so that it is there whole or not at all."""
-    write_whole(path, text.encode())
 
 
 def versions() -> dict[str, str]:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import gymnasium
 
+from protogoal.files import write_whole
 from protogoal.record.gif import encode_gif
 from protogoal.run import checkpoint, trust
 from protogoal.run.directory import RunDirectory
-from protogoal.run.files import write_whole
 from protogoal.run.goal_columns import goal_id
 from protogoal.run.training import Player, load_state, make_player
 

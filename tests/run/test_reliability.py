@@ -186,15 +186,13 @@ def test_who_edits_a_configuration_on_purpose_says_so(run):
     assert RunDirectory.open(run).config.steps == 7000
 
 
-def test_configurations_and_checkpoints_from_before_checksums_are_read(run):
-    record = json.loads((run / "config.json").read_text())
-    del record["checksum"]
-    (run / "config.json").write_text(json.dumps(record | {"format": 1}))
-    manifest = run / "checkpoints" / "000000006000" / "manifest.json"
-    record = json.loads(manifest.read_text())
-    del record["checksum"], record["revision"]
-    manifest.write_text(json.dumps(record | {"format": 1}))
-    assert main(["resume", str(run), "--steps", "7000"]) == 0
+@pytest.mark.parametrize("name", ["config.json", "checkpoints/000000006000/manifest.json"])
+@pytest.mark.parametrize("form", [1, 2, 99, "x", None])
+def test_files_of_another_format_are_refused_in_one_line(run, name, form, capsys):
+    record = json.loads((run / name).read_text())
+    (run / name).write_text(json.dumps(record | {"format": form, "checksum": None}))
+    assert main(["resume", str(run), "--steps", "7000"]) == 2
+    assert f"has format {form}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("field", ["step", "about", "version", "revision"])
@@ -254,7 +252,7 @@ def full(*_, **__):
 
 
 def test_a_full_disk_is_one_line_whatever_the_command(run, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("protogoal.run.files.os.fsync", full)
+    monkeypatch.setattr("protogoal.files.os.fsync", full)
     monkeypatch.setattr("protogoal.record.gif.encode_gif", full)
     for words in (["train", "taxi-qlearning", "--run", str(tmp_path / "new")], ["resume", str(run), "--steps", "9000"],
                   ["report", str(run), "--out", "/dev/full/x.html"]):
@@ -376,7 +374,7 @@ def test_without_hard_links_creation_is_still_exclusive(tmp_path, monkeypatch):
     def no_links(*_):
         raise OSError(95, "Operation not supported")
 
-    monkeypatch.setattr("protogoal.run.files.os.link", no_links)
+    monkeypatch.setattr("protogoal.files.os.link", no_links)
     RunDirectory.create(tmp_path / "run", "taxi-protogoal", PRESETS["taxi-protogoal"])
     assert os.listdir(tmp_path / "run") == ["config.json"]
     monkeypatch.setattr(RunDirectory, "check_free", staticmethod(lambda path: None))  # as if both had looked before

@@ -6,7 +6,6 @@ environments' `render`, by `play`, and by whoever wants a GIF of what an agent d
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -28,6 +27,7 @@ from protogoal.envs.baba.sprites import (
     word_colour,
     word_tile,
 )
+from protogoal.files import whole
 
 FLAT = ("floor", "grass", "belt", "water", "goop", "lava", "ice")  # lie under everything else
 ALIVE = ("baba", "keke", "me", "robot", "ghost", "crab", "jelly", "bug", "bird")  # stand on everything else
@@ -128,7 +128,6 @@ def save_gif(frames: Iterable[np.ndarray], path: str | Path, seconds_per_frame: 
     durations = [round(seconds_per_frame * 1000)] * (len(images) - 1) + [round(hold * 1000)]
     palette = images[len(images) // 2].quantize(64)
     flat = [image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images]
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    flat[0].save(temporary, format="GIF", save_all=True, append_images=flat[1:], duration=durations, loop=0, disposal=1)
-    temporary.replace(path)
+    with whole(path) as temporary:
+        flat[0].save(temporary, format="GIF", save_all=True, append_images=flat[1:], duration=durations, loop=0, disposal=1)
     return path

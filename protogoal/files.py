@@ -1,0 +1,55 @@
+"""Writing a file so that it is there whole or not at all, and on disk when the call returns."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+
+@contextlib.contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """A temporary name to write to; at the end of the block the file is on disk, and has its own name."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        yield temporary
+        with temporary.open("r+b") as file:
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, data: bytes | str) -> None:
+    """Write a file, in place of one that is there."""
+    with whole(path) as temporary:
+        temporary.write_bytes(data.encode() if isinstance(data, str) else data)
+
+
+def write_new(path: Path, data: bytes) -> None:
+    """Write a file that must not be there yet: of two processes that try, one gets a FileExistsError."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        _write_synced(temporary, data, "wb")
+        try:
+            os.link(temporary, path)
+        except FileExistsError:
+            raise
+        except (OSError, AttributeError):  # no hard links here: exclusive too, if not whole when the power fails
+            _write_synced(path, data, "xb")
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def is_leftover(path: Path) -> bool:
+    """Whether a file is what a killed writer of this package leaves behind."""
+    name, _, number = path.name.removesuffix("-journal").rpartition(".")
+    return (name.startswith(".") and number.isdecimal()) or path.name == "run.db.lock"
+
+
+def _write_synced(path: Path, data: bytes, mode: str) -> None:
+    with path.open(mode) as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
