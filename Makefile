@@ -4,7 +4,7 @@ MINUTES ?= 120
 VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
-ALL    := deep,minihack,ray,inspect,sb3,minigrid,render,docs,dev
+ALL    := deep,minihack,ray,inspect,sb3,minigrid,atari,crafter,render,docs,dev
 
 .PHONY: install demo test check smoke learning bench figures docs torture clean
 

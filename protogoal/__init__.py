@@ -12,6 +12,7 @@ The names below are the public interface; each is loaded when first used, so tha
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -83,6 +84,10 @@ def __getattr__(name: str) -> Any:
     value = getattr(importlib.import_module(_MODULE_OF[name]), name)
     globals()[name] = value  # the next use finds it without coming here
     return value
+
+
+if "gymnasium" in sys.modules:  # else it asks for our environments itself, when it is imported (entry point gymnasium.envs)
+    importlib.import_module("protogoal.envs")
 
 
 def __dir__() -> list[str]:

@@ -24,6 +24,13 @@ def test_importing_the_package_loads_nothing_else():
     assert not loaded_by("import protogoal") & {"numpy", "numba", "scipy", "gymnasium", "matplotlib", *HEAVY}
 
 
+def test_our_environments_are_registered_on_import_and_by_gymnasiums_plugins():
+    make = "assert gymnasium.make('protogoal/Baba-v0', level='umaze-small').action_space.n == 5"
+    loaded_by(f"import gymnasium, protogoal\n{make}")
+    module, function = re.search(r'"gymnasium.envs"\]\n__root__ = "([\w.]+):(\w+)"', (ROOT / "pyproject.toml").read_text()).groups()
+    loaded_by(f"import gymnasium\nfrom {module} import {function}\n{function}()\n{make}")
+
+
 def test_the_evaluator_needs_numpy_and_numba_only():
     everything = "from protogoal import *\nimport protogoal.goals"
     assert not loaded_by("import protogoal.goals") & {"gymnasium", "matplotlib", "tyro", "rich", *HEAVY}

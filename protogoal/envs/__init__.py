@@ -1,4 +1,5 @@
-"""The domains. Importing this package registers them with Gymnasium; each module is loaded only when one is made."""
+"""The domains. `register_envs` makes them known to Gymnasium, which calls it by itself (the entry point `gymnasium.envs`) where the
+package is installed; importing this package does it too. Each module is loaded only when one of its environments is made."""
 
 from gymnasium.envs.registration import register, registry
 
@@ -8,7 +9,12 @@ def _register(name: str, entry_point: str, max_episode_steps: int | None = None,
         register(name, entry_point=entry_point, max_episode_steps=max_episode_steps, vector_entry_point=vector_entry_point)
 
 
-_register("protogoal/SparseTaxi-v0", "protogoal.envs.taxi:SparseTaxi", max_episode_steps=200)
-_register("protogoal/MiniHackRiver-v0", "protogoal.envs.minihack.env:RiverEnv")
-_register("protogoal/Baba-v0", "protogoal.envs.baba.env:make_env", max_episode_steps=1000,
-          vector_entry_point="protogoal.envs.baba.env:BabaVectorEnv")
+def register_envs() -> None:
+    """Registers `protogoal/…` with Gymnasium; to do it twice does no harm."""
+    _register("protogoal/SparseTaxi-v0", "protogoal.envs.taxi:SparseTaxi", max_episode_steps=200)
+    _register("protogoal/MiniHackRiver-v0", "protogoal.envs.minihack.env:RiverEnv")
+    _register("protogoal/Baba-v0", "protogoal.envs.baba.env:make_env", max_episode_steps=1000,
+              vector_entry_point="protogoal.envs.baba.env:BabaVectorEnv")
+
+
+register_envs()

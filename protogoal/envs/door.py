@@ -27,12 +27,12 @@ import gymnasium
 from protogoal.envs.failure import failure
 
 PACKAGES: dict[str, tuple[str, str]] = {
-    "MiniGrid-": ("minigrid", "minigrid"),
-    "BabyAI-": ("minigrid", "minigrid"),
-    "ALE/": ("ale_py", "ale-py"),
-    "MiniHack-": ("minihack", "minihack nle"),
-    "NetHack": ("nle", "nle"),
-    "Crafter": ("protogoal.envs.crafter", "crafter"),
+    "MiniGrid-": ("minigrid", "'protogoal[minigrid]'"),
+    "BabyAI-": ("minigrid", "'protogoal[minigrid]'"),
+    "ALE/": ("ale_py", "'protogoal[atari]'"),
+    "MiniHack-": ("minihack", "'protogoal[minihack]'"),
+    "NetHack": ("nle", "'protogoal[minihack]'"),
+    "Crafter": ("crafter", "'protogoal[crafter]'"),
     "protogoal/": ("protogoal.envs", "protogoal"),
     "MiniWorld-": ("miniworld", "miniworld"),
     "highway-": ("highway_env", "highway-env"),
@@ -46,7 +46,10 @@ PACKAGES: dict[str, tuple[str, str]] = {
     "memory_gym": ("memory_gym", "memory-gym"),
     "tw-": ("textworld.gym", "textworld"),
 }
-"""How ids begin → the module that registers them, and what pip installs."""
+"""How ids begin → the package that they come with, and what pip installs."""
+
+OF_OURS = {"crafter": "protogoal.envs.crafter"}
+"""Packages that register nothing themselves → the module of ours that does."""
 
 ATARI = ("-v0", "-v4")
 """How the old ids of Atari games end: Pong-ramNoFrameskip-v4."""
@@ -161,7 +164,7 @@ def import_package_of(name: str) -> None:
         importable = False
     if not importable:
         raise ValueError(f"{name} comes with the package {module.partition('.')[0]}: pip install {pip}")
-    _register_with(module, name)
+    _register_with(OF_OURS.get(module, module), name)
 
 
 def _register_with(module: str, name: str) -> None:

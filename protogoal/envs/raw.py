@@ -51,9 +51,10 @@ def _on_planes(observation: Observation, max_active: int) -> np.ndarray:
     return active
 
 
-def first_action(env: BatchEnv) -> int:
-    """The number of the environment's first action."""
-    return int(getattr(innermost(env), "first_action", 0))
+def as_actions(env: BatchEnv, chosen: np.ndarray) -> np.ndarray:
+    """Actions [n], counted from 0, as the environment takes them."""
+    inner: Any = innermost(env)
+    return inner.as_actions(chosen) if hasattr(inner, "as_actions") else chosen
 
 
 def as_batch(named: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> tuple[dict[str, np.ndarray], bool]:

@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 from gymnasium.vector.utils import CloudpickleWrapper
 
+from protogoal.envs.actions import FlatActions
 from protogoal.envs.episodes import EnvFactory, EnvGroup, Layout, episode_seed
 from protogoal.envs.failure import close, failure, first_line
 from protogoal.envs.readable import Path, Readable, wrappers
@@ -60,6 +61,8 @@ class WorkerPool:
         try:
             self.layout = Layout.of(probe, self.num_envs)
             self.observation_space = probe.observation_space
+            flat = next((e for e in wrappers(probe) if isinstance(e, FlatActions)), None)
+            self.combinations = None if flat is None else flat.combinations
             self.paths: dict[str, Path] | None = next((e.paths for e in wrappers(probe) if isinstance(e, Readable)), None)
             self.num_actions = self.layout.num_actions
             self.spec = probe.spec

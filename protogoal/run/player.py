@@ -20,7 +20,7 @@ from protogoal.config import DeepConfig
 from protogoal.deep.act import read_states
 from protogoal.deep.device import device_of
 from protogoal.deep.network import weights_from_arrays, weights_to_arrays
-from protogoal.envs.raw import first_action, read_raw
+from protogoal.envs.raw import as_actions, read_raw
 from protogoal.envs.vector import PAD, BatchEnv
 from protogoal.goals.evaluator import ProtoGoalEvaluator
 from protogoal.goals.spaces import ProtoGoalSpace
@@ -68,8 +68,9 @@ class Player:
         paid = np.broadcast_to(np.asarray(reward, np.float32), (n,)).copy()
         z, core = read_states(network, observation, before.action, paid, is_first, before.core)
         best = network.q_each(z, self._goal_slots(goal).expand(n, 1, -1))[:, 0].argmax(-1).numpy()
-        action = best.astype(np.int64) + first_action(self.env)
-        return (int(action[0]) if is_single else action), Memory(core, best.astype(np.int16), is_single)
+        action = as_actions(self.env, best.astype(np.int64))
+        chosen = action if not is_single else int(action[0]) if action.ndim == 1 else action[0]
+        return chosen, Memory(core, best.astype(np.int16), is_single)
 
     def _goal_slots(self, goal: int | None) -> torch.Tensor:
         return torch.full((1, 1), PAD) if goal is None else torch.from_numpy(self._pursued(goal)[1])[None]

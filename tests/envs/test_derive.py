@@ -1,0 +1,368 @@
+"""Proto-goals that follow from an observation space: one test a kind of observation; and the door by which environments come in."""
+
+import dataclasses
+import importlib.util
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+from protogoal.cli import main
+from protogoal.domains.domain import make_batch_env, settled
+from protogoal.domains.own import OwnSettings, own_environment
+from protogoal.envs.counters import INFO
+from protogoal.envs.derive import derive
+from protogoal.envs.own import own_batch, reference, space_of
+from protogoal.envs.readable import readable
+
+
+class Observing(gymnasium.Env):
+    """Gives samples of a space; `seen` may say what instead. Two actions, episodes of eight steps."""
+
+    action_space = spaces.Discrete(2)
+
+    def __init__(self, space, seen=None, info=None):
+        self.observation_space, self.seen, self.info = space, seen, info or (lambda t: {})
+
+    def _observation(self):
+        return self.observation_space.sample() if self.seen is None else self.seen(self.t)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.observation_space.seed(seed)
+        self.t = 0
+        return self._observation(), self.info(0)
+
+    def step(self, action):
+        self.t += 1
+        return self._observation(), 0.0, False, self.t >= 8, self.info(self.t)
+
+
+def names_on(space, observation):
+    """Names of what is on in one state."""
+    return [space.name(int(i)) for i in space.active(None, None, observation)[0] if i >= 0]
+
+
+def derived(space, **more):
+    return derive(readable(Observing(space, **more)))
+
+
+def test_every_value_of_discrete_parts():
+    made = derived(spaces.Dict({"room": spaces.Discrete(3, start=5), "hands": spaces.MultiDiscrete([2, 4])})).space
+    assert made.size == 3 + 2 + 4
+    assert names_on(made, {"room": np.array([6]), "hands": np.array([[1, 3]])}) == ["hands 0 = 1", "hands 1 = 3", "room = 6"]
+    assert {made.kind(i) for i in range(made.size)} == {"room", "hands 0", "hands 1"}  # trials pool by component
+
+
+def test_every_bit_that_is_on():
+    made = derived(spaces.MultiBinary(4)).space
+    assert names_on(made, np.array([[0, 1, 0, 1]])) == ["bit 1 is on", "bit 3 is on"]
+    planes = derived(spaces.MultiBinary((2, 2, 3))).space
+    board = np.zeros((1, 2, 2, 3))
+    board[0, 1, 0, 2] = 1
+    assert names_on(planes, board) == ["bit 1 at (0,2)"]
+    assert planes.cell(8) == (0, 2)
+
+
+def test_every_value_of_every_byte():
+    made = derived(spaces.Box(0, 255, (128,), np.uint8)).space
+    assert made.size == 128 * 256
+    memory = np.zeros((1, 128), np.uint8)
+    memory[0, 17] = 42
+    assert "byte 17 = 42" in names_on(made, memory)
+    assert len(names_on(made, memory)) == 128
+
+
+def test_values_of_a_small_grid_are_present_and_have_places():
+    made = derived(spaces.Box(0, 4, (2, 3), np.int8)).space
+    grid = np.array([[[0, 0, 0], [0, 4, 0]]], np.int8)
+    on = names_on(made, grid)
+    assert {"state 0 present", "state 4 present", "state 4 at (1,1)", "state 0 at (0,0)"} <= set(on)
+    assert len(on) == 2 + 6
+
+
+def test_in_a_large_grid_only_what_is_rare_has_a_place():
+    made = derived(spaces.Box(0, 9, (20, 20), np.int16)).space
+    grid = np.zeros((1, 20, 20), np.int16)
+    grid[0, 3, 4] = 7
+    assert names_on(made, grid) == ["state 0 present", "state 7 present", "state 7 at (3,4)"]
+
+
+def test_numbers_have_bins_of_the_first_steps_and_records_beyond_them():
+    made = derived(spaces.Box(-10.0, 10.0, (1,)), seen=lambda t: np.array([t / 8], np.float32)).space
+    assert names_on(made, np.array([[0.0]])) == ["state < 0.125"]
+    assert names_on(made, np.array([[0.3]])) == ["state 0.25 … 0.375"]
+    assert names_on(made, np.array([[1.6]])) == ["state ≥ 0.875", "state ≥ 1.25", "state ≥ 1.5"]
+    assert names_on(made, np.array([[-0.3]])) == ["state < 0.125", "state ≤ -0.25"]
+    again = derived(spaces.Box(-10.0, 10.0, (1,)), seen=lambda t: np.array([t / 2], np.float32)).space
+    again.load_state_dict(made.state_dict())  # what was found first stays
+    assert [again.name(i) for i in range(again.size)] == [made.name(i) for i in range(made.size)]
+    assert again.moments["observation"][0] == made.moments["observation"][0]
+
+
+def test_whole_numbers_that_did_not_change_have_records_one_by_one():
+    made = derived(spaces.Box(-(2**31), 2**31 - 1, (1,), np.int64), seen=lambda t: np.array([3])).space
+    assert names_on(made, np.array([[5]])) == ["state ≥ 4", "state ≥ 5"]
+    assert names_on(made, np.array([[3]])) == []
+
+
+def test_cells_of_a_picture():
+    made = derived(spaces.Box(0, 255, (64, 48, 3), np.uint8)).space
+    picture = np.zeros((1, 64, 48, 3), np.uint8)
+    picture[0, :8, 42:] = 255
+    on = names_on(made, picture)
+    assert len(on) == 64
+    assert "picture (0,7) brightness 7 of 7" in on
+
+
+def test_words_of_a_text_that_changes_and_none_of_one_that_does_not():
+    letters = spaces.Text(20, min_length=0)
+    both = spaces.Dict({"said": letters, "place": spaces.Discrete(3)})
+    changing = derived(both, seen=lambda t: {"said": f"step{'s' * t}", "place": 0})
+    assert "said" in changing.parts
+    assert names_on(changing.space, {"said": ["open"], "place": np.array([1])}) == ["place = 1", "word: open"]
+    fixed = derived(both, seen=lambda t: {"said": "go", "place": 0})
+    assert "did not change" in fixed.left_out["said"]
+
+
+def make_with_info():
+    return Observing(spaces.Discrete(2), info=lambda t: {"inventory": {"wood": t, "axe": 0}, "depth": 0.5 * t, "words": "none"})
+
+
+def test_numbers_of_info_are_goals_and_hidden_from_the_network():
+    name = reference(make_with_info, must_last=False)
+    batch = own_batch(name, "", 1, info="inventory,depth")
+    assert list(batch.observation_spec) == ["observation"]
+    _, active = batch.reset(seed=0)
+    assert "wood ≥ 1" not in [batch.space.name(int(i)) for i in active[0] if i >= 0]
+    step = batch.step(np.array([0]))
+    on = {batch.space.name(int(i)) for i in step.final_active[0] if i >= 0}
+    assert {"wood ≥ 1", "wood rises"} <= on
+    assert "axe rises" not in on
+    assert batch.read_raw(1)[2]  # as the environment itself gives it, without info
+    batch.close()
+    with pytest.raises(ValueError, match="--info gold: there are no numbers of that name in info; there are inventory, depth"):
+        space_of(name, info="gold")
+
+
+def test_a_space_of_ones_own_replaces_the_derived_one_or_adds_to_it(monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    alone, both = (space_of("own_corridor:make", name).space for name in ("own_corridor:cells", "+own_corridor:cells"))
+    assert (alone.size, both.size) == (6, 12)
+    assert names_on(both, np.array([[2]])) == ["state = 2", "cell 2"]
+
+
+STRANGE = {
+    "nested": spaces.Dict({"a": spaces.Tuple([spaces.Discrete(2), spaces.Dict({"b": spaces.MultiBinary(2)})]),
+                           "c": spaces.Discrete(2)}),
+    "names that torch keeps": spaces.Dict({"keys": spaces.Discrete(2), "a.b": spaces.Box(-1, 1, (2,)), "type": spaces.Text(4)}),
+    "a part that cannot be read": spaces.Dict({"g": spaces.Graph(spaces.Discrete(2), None), "c": spaces.Discrete(2),
+                                               "s": spaces.Sequence(spaces.Discrete(2))}),
+    "booleans": spaces.Box(0, 1, (3,), np.bool_),
+    "one number": spaces.Box(-1, 1, (), np.float64),
+    "no bounds": spaces.Box(-np.inf, np.inf, (2, 2)),
+    "a great many values": spaces.Dict({"id": spaces.Discrete(10**12), "c": spaces.Discrete(2)}),
+    "signed bytes": spaces.Box(-128, 127, (3, 3), np.int8),
+    "a fraction picture": spaces.Box(0, 1, (3, 40, 40), np.float32),
+    "large whole numbers": spaces.Box(0, 2**40, (3,), np.int64),
+    "four axes": spaces.Box(0, 5, (2, 2, 2, 2), np.int64),
+    "text alone": spaces.Text(8),
+    "no numbers": spaces.Dict({"empty": spaces.Box(-1, 1, (0,)), "c": spaces.Discrete(3)}),
+    "a tuple": spaces.Tuple([spaces.Discrete(3), spaces.Box(0, 255, (4,), np.uint8)]),
+}
+
+
+@pytest.mark.parametrize("kind", STRANGE)
+def test_whatever_is_observed_is_stepped_read_and_named(kind):
+    torch = pytest.importorskip("torch")
+    from protogoal.deep.act import read_states
+    from protogoal.deep.network import make_network
+    from protogoal.deep.settings import NetworkSettings
+
+    made = reference(lambda: Observing(STRANGE[kind]), must_last=False)
+    batch = own_batch(made, "", 2)
+    observation, _ = batch.reset(seed=0)
+    step = batch.step(np.array([0, 1]))
+    assert all(batch.space.name(int(i)) and batch.space.kind(int(i)) for i in step.final_active.ravel() if i >= 0)
+    assert set(observation) == set(batch.observation_spec)
+    settings = NetworkSettings(hidden=8, channels=(2,), rank=4)
+    network = make_network(batch.observation_spec, 2, batch.num_bits, settings, np.random.SeedSequence(0))
+    nothing = np.zeros(2, np.int16), np.zeros(2, np.float32), np.zeros(2, bool)
+    z, _ = read_states(network, step.observation, *nothing, network.initial_core(2))
+    assert torch.isfinite(z).all()
+    raw, _ = Observing(STRANGE[kind]).reset(seed=1)
+    read, _, is_single = batch.read_raw(raw)  # with the parts that were left out
+    assert is_single
+    assert {name: array.shape[1:] for name, array in read.items()} == {n: spec.shape for n, spec in batch.observation_spec.items()}
+    batch.close()
+
+
+def test_what_is_left_out_is_said_with_the_reason():
+    made = derived(STRANGE["a part that cannot be read"])
+    assert list(made.parts) == ["c"]
+    assert made.left_out["g"].startswith("is Graph, which is none of Box")
+    with pytest.raises(ValueError, match="nothing of the observation can be read"):
+        derived(spaces.Graph(spaces.Discrete(2), None))
+
+
+@pytest.mark.parametrize(("actions", "count", "last"), [
+    (spaces.MultiDiscrete([2, 3]), 6, [1, 2]),
+    (spaces.MultiBinary(2), 4, [1, 1]),
+])
+def test_several_actions_at_once_are_their_combinations(actions, count, last):
+    taken = []
+
+    class Many(Observing):
+        action_space = actions
+
+        def step(self, action):
+            taken.append(np.asarray(action).tolist())
+            return super().step(action)
+
+    batch = own_batch(reference(lambda: Many(spaces.Discrete(2)), must_last=False), "", 1)
+    batch.reset(seed=0)
+    assert batch.num_actions == count
+    batch.step(np.array([count - 1]))
+    assert taken[-1] == last
+    assert batch.as_actions(np.array([count - 1]))[0].tolist() == last  # what an agent that is asked answers
+    batch.close()
+
+
+# --- the door ---------------------------------------------------------------------------------------------------------
+
+
+def test_arguments_follow_a_question_mark():
+    assert space_of("FrozenLake-v1?map_name=8x8").space.size == 64
+    with pytest.raises(ValueError, match="write FrozenLake-v1\\?key=value"):
+        space_of("FrozenLake-v1?map")
+
+
+@pytest.mark.parametrize(("env", "words"), [
+    ("Pendulum-v1", "the action space must be Discrete, not Box"),
+    ("Nothing-v0", "neither module:function nor a Gymnasium environment"),
+    ("gymnasium:CartPole-v77", "no environment of that name is registered; did you mean CartPole-v1"),
+    ("MiniWorld-Hallway-v0", "comes with the package miniworld: pip install miniworld"),
+    ("no_such_package:Env-v0", "cannot import 'no_such_package'"),
+])
+def test_what_cannot_be_trained_is_one_line(env, words, capsys, tmp_path):
+    if env.startswith("MiniWorld") and importlib.util.find_spec("miniworld"):
+        pytest.skip("miniworld is installed")
+    assert main(["train", "--env", env, "--run", str(tmp_path / "run")]) == 2
+    line = capsys.readouterr().err
+    assert words in line
+    assert line.count("\n") == 1
+    assert not (tmp_path / "run").exists()
+
+
+def test_package_and_id_import_the_package():
+    assert space_of("gymnasium:CartPole-v1").space.size == 96
+
+
+def test_space_prints_kinds_names_what_is_on_and_what_is_left_out(capsys):
+    assert main(["space", "--env", "CartPole-v1"]) == 0
+    text = capsys.readouterr().out
+    assert "96 proto-goals, 2 actions" in text
+    assert "pole angle" in text
+    assert "on at the start (4)" in text
+    assert main(["space"]) == 2
+    assert "which environment?" in capsys.readouterr().err
+
+
+def test_a_run_of_pictures_keeps_as_many_as_fit():
+    config = settled(own_environment(reference(lambda: Observing(STRANGE["a fraction picture"]), must_last=False)))
+    assert config.replay.capacity < 1_000_000
+    assert config.replay.most_gigabytes == 0
+    assert settled(config) == config
+    assert config.network.core == "none"
+    recurrent = settled(own_environment("CartPole-v1").with_agent("r2d2"))
+    assert recurrent.network.core == "none"
+
+
+def test_the_core_follows_from_the_environment_or_from_its_setting():
+    for partial, core, burn_in in (("auto", "none", 0), ("yes", "lstm", 5), ("no", "none", 0)):
+        config = own_environment("CartPole-v1")
+        config = settled(dataclasses.replace(config, env=OwnSettings("CartPole-v1", partial=partial)))
+        assert (config.network.core, config.replay.burn_in) == (core, burn_in)
+
+
+# --- MiniGrid ---------------------------------------------------------------------------------------------------------
+
+
+def view(*things):
+    """A view of MiniGrid with things at (x, y)."""
+    from protogoal.goals.derived import minigrid as m
+
+    image = np.zeros((1, 7, 7, 3), np.uint8)
+    image[..., 0] = m.EMPTY
+    for (x, y), thing in things:
+        image[0, x, y] = thing
+    return image
+
+
+def test_minigrid_is_told_in_words():
+    from protogoal.goals.derived import minigrid as m
+
+    space = m.MiniGridView(7, 7, key=None)
+    purple = m.COLOURS.index("purple")
+    on = names_on(space, view(((3, 6), (m.KEY, purple, 0)), ((3, 5), (m.DOOR, 0, 1)), ((2, 6), (m.BALL, 2, 0)),
+                              ((1, 1), (m.GOAL, 1, 0))))
+    assert {"purple key carried", "key carried", "red closed door ahead", "closed door ahead", "red closed door in sight",
+            "goal in sight", "blue ball beside", "goal 5 ahead, 2 left"} <= set(on)
+    assert not any(name.startswith("purple key in sight") for name in on)
+    assert "wall ahead" in names_on(space, view(((3, 5), (m.WALL, 5, 0))))
+
+
+def test_what_happens_in_minigrid_is_an_event():
+    from protogoal.goals.derived import minigrid as m
+
+    space = m.MiniGridView(7, 7, key=None)
+    closed, opened = view(((3, 5), (m.DOOR, 0, 1))), view(((3, 5), (m.DOOR, 0, 0)))
+    empty, held = view(), view(((3, 6), (m.KEY, 4, 0)))
+
+    def happened(s, a, s_next):
+        return [space.name(int(i)) for i in space.active(s, np.array([a]), s_next)[0] if i >= 0 and space.kind(int(i)) == "event"]
+
+    assert happened(closed, 5, opened) == ["red door opened", "a door opened"]
+    assert happened(opened, 5, closed) == ["a door closed"]
+    assert happened(opened, m.FORWARD, empty) == ["red doorway entered", "a doorway entered"]
+    assert happened(empty, 3, held) == ["key picked up"]
+    assert happened(held, 4, empty) == ["key put down"]
+    assert happened(closed, 0, closed) == []
+
+
+def test_the_whole_grid_of_minigrid_is_told_by_its_cells():
+    from protogoal.goals.derived import minigrid as m
+
+    space = m.MiniGridMap(7, 7, key=None)
+    on = names_on(space, view(((2, 1), (m.AGENT, 0, 3)), ((5, 4), (m.KEY, 4, 0))))
+    assert on == ["agent at (1,2)", "yellow key somewhere", "key somewhere", "yellow key at (4,5)"]
+
+
+def test_minigrids_mission_is_read_and_its_view_is_partial():
+    minigrid = pytest.importorskip("minigrid")
+    batch, space = make_batch_env(OwnSettings("MiniGrid-MultiRoom-N2-S4-v0"), 1)
+    kinds = {name: spec.kind for name, spec in batch.observation_spec.items()}
+    assert kinds == {"direction": "active", "image": "grid", "mission": "active"}
+    assert any(space.name(i) == "purple key carried" for i in range(space.size))
+    batch.close()
+    assert settled(own_environment("MiniGrid-MultiRoom-N2-S4-v0")).network.core == "lstm"
+    whole = reference(lambda: minigrid.wrappers.FullyObsWrapper(gymnasium.make("MiniGrid-Empty-5x5-v0")), must_last=False)
+    assert settled(own_environment(whole)).network.core == "none"
+    assert any(space_of(whole).space.name(i) == "agent at (1,1)" for i in range(60))
+
+
+def test_nethack_is_told_in_words():
+    pytest.importorskip("nle")
+    pytest.importorskip("minihack")
+    batch = own_batch("MiniHack-Room-5x5-v0", "", 1)
+    batch.reset(seed=0)
+    names = {batch.space.name(i) for i in range(batch.space.size)}
+    assert {"stairs down in sight", "wall beside", "depth ≥ 2", "at (10,40)", "long sword in sight"} <= names
+    assert set(batch.observation_spec) == {"blstats", "glyphs_crop", "message"}
+    assert "glyphs" not in batch.observation_spec
+    assert INFO not in batch.observation_spec
+    raw, _ = gymnasium.make("MiniHack-Room-5x5-v0").reset(seed=0)
+    assert batch.read_raw(raw)[2]
+    batch.close()
