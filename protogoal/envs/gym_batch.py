@@ -76,10 +76,11 @@ class GymBatchEnv:
         return BatchStep(observation, active, final_observation, final_active,
                          pool.reward.copy(), pool.terminated.copy(), pool.truncated.copy(), pool.success.copy())
 
-    def as_actions(self, chosen: np.ndarray) -> np.ndarray:
-        """Actions [n], counted from 0, as the environment takes them: from its first number, or combinations of several."""
+    @property
+    def own_actions(self) -> np.ndarray:
+        """The actions as the environment takes them, [A]; or [A, …] where they are combinations of several."""
         combinations = self.pool.combinations
-        return chosen + self.pool.layout.first_action if combinations is None else combinations[chosen]
+        return self.pool.layout.first_action + np.arange(self.num_actions) if combinations is None else combinations
 
     def read_raw(self, raw: Any) -> tuple[Observation, np.ndarray, bool]:
         """One observation of the environment's, or a batch: as the network reads it, its bits, and whether it was one alone."""

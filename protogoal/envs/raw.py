@@ -53,8 +53,8 @@ def _on_planes(observation: Observation, max_active: int) -> np.ndarray:
 
 def as_actions(env: BatchEnv, chosen: np.ndarray) -> np.ndarray:
     """Actions [n], counted from 0, as the environment takes them."""
-    inner: Any = innermost(env)
-    return inner.as_actions(chosen) if hasattr(inner, "as_actions") else chosen
+    own: np.ndarray | None = getattr(innermost(env), "own_actions", None)
+    return chosen if own is None else own[chosen]
 
 
 def as_batch(named: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> tuple[dict[str, np.ndarray], bool]:

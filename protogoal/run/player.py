@@ -118,7 +118,7 @@ class AgentPlayer(Player):
         if hasattr(self.env, "reader"):  # environments of one's own, observed as they are
             env: Any = self.env
             state["observed"] = {"reader": env.reader.state_dict(), "num_actions": env.num_actions,
-                                 "first_action": env.first_action, "num_bits": env.num_bits, "max_active": env.max_active}
+                                 "own_actions": env.own_actions, "num_bits": env.num_bits, "max_active": env.max_active}
         return state
 
     def _goals_state(self) -> dict[str, Any]:

@@ -29,16 +29,16 @@ class Observed:
 
     reader: ObservationReader
     num_actions: int
-    first_action: int
+    own_actions: NDArray[np.int64]
     num_bits: int
     max_active: int
     num_envs: int = 1
 
     @staticmethod
     def of(state: Mapping[str, Any]) -> Observed:
-        return Observed(stored_reader(state["reader"]),
-                        stored_number(state["num_actions"], "num_actions", 1, MOST_ACTIONS),
-                        stored_number(state["first_action"], "first_action", -(2**62), 2**62),
+        count = stored_number(state["num_actions"], "num_actions", 1, MOST_ACTIONS)
+        shape = (count, *np.shape(state["own_actions"])[1:])
+        return Observed(stored_reader(state["reader"]), count, stored_array(state["own_actions"], "own_actions", shape, "i"),
                         stored_number(state["num_bits"], "num_bits", 1), stored_number(state["max_active"], "max_active", 1))
 
     @property

@@ -226,7 +226,7 @@ def test_several_actions_at_once_are_their_combinations(actions, count, last):
     assert batch.num_actions == count
     batch.step(np.array([count - 1]))
     assert taken[-1] == last
-    assert batch.as_actions(np.array([count - 1]))[0].tolist() == last  # what an agent that is asked answers
+    assert batch.own_actions[count - 1].tolist() == last  # what an agent that is asked answers
     batch.close()
 
 
