@@ -38,7 +38,7 @@ def _steps(x: Tensor, goes_on: Tensor, core: Tensor, w_ih: Tensor, w_hh: Tensor,
     for t in range(len(x)):
         torch.mul(hidden, goes_on[t], out=made.hidden_before[t])
         torch.mul(cell, goes_on[t], out=made.cell_before[t])
-        i, f, g, o = gates[t].addmm_(made.hidden_before[t], w_hh.T).chunk(4, 1)
+        i, f, g, o = gates[t].add_(product(made.hidden_before[t], w_hh)).chunk(4, 1)
         for gate in (i, f, o):
             gate.sigmoid_()
         cell = torch.addcmul(f * made.cell_before[t], i, g.tanh_())
@@ -68,7 +68,7 @@ class _Unroll(torch.autograd.Function):
             d_cell = d_cell + tanh_backward(d_hidden * o, squashed[t])
             torch.cat([sigmoid_backward(d_cell * g, i), sigmoid_backward(d_cell * cell_before[t], f), tanh_backward(d_cell * i, g),
                        sigmoid_backward(d_hidden * squashed[t], o)], 1, out=d_gates[t])
-            d_hidden, d_cell = (d_gates[t] @ w_hh) * goes_on[t], d_cell * f * goes_on[t]
+            d_hidden, d_cell = product(d_gates[t], w_hh.T) * goes_on[t], d_cell * f * goes_on[t]
         flat = d_gates.flatten(0, 1)  # [T·N, 4H]
         return (product(flat, w_ih.T).view_as(x), None, None, product(flat.T, x.flatten(0, 1).T),
                 product(flat.T, hidden_before.flatten(0, 1).T), flat.sum(0))
