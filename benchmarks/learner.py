@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from reference.learner import PlainLearner
 
-from protogoal.agents.parts import EnvSpaces
+from protogoal.agents.blueprint import EnvSpaces
 from protogoal.agents.proto_r2d2 import ProtoR2D2
 from protogoal.config import DeepConfig
 from protogoal.deep.act import Actor

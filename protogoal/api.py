@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protogoal.config import config_class
-from protogoal.domains.own import own_environment
-from protogoal.envs.own import reference
+from protogoal.domains.user_env import own_environment
+from protogoal.envs.user_envs import reference
 from protogoal.presets import PRESETS, announced_presets
 from protogoal.record.events import Recorder
 from protogoal.record.reader import StoreReader

@@ -235,7 +235,7 @@ def _envs(parsed: argparse.Namespace, _: list[str]) -> None:
 
 
 def _train(parsed: argparse.Namespace, rest: list[str]) -> int:
-    from protogoal.domains.own import own_environment
+    from protogoal.domains.user_env import own_environment
     from protogoal.presets import at_paper_scale
     from protogoal.registry import AGENTS
 

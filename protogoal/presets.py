@@ -33,7 +33,7 @@ PRESETS: dict[str, Any] = {name: config for kind in registry.DOMAINS
 
 
 def announced_presets() -> dict[str, Any]:
-    """The same of every domain that an installed package announces (see envs/own.py)."""
+    """The same of every domain that an installed package announces (see envs/user_envs.py)."""
     return _for_every_agent(registry.domain("own").announced())
 
 

@@ -21,7 +21,7 @@ DOMAINS = {
     "baba": "protogoal.domains.baba:BABA",
     "minihack": "protogoal.domains.minihack:MINIHACK",
     "deep-sea": "protogoal.domains.deep_sea:DEEP_SEA",
-    "own": "protogoal.domains.own:OWN",
+    "own": "protogoal.domains.user_env:OWN",
 }
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from protogoal.agents.blueprint import make_evaluator
 from protogoal.agents.counting import Counted, count
-from protogoal.agents.parts import make_evaluator
 from protogoal.agents.r2d2 import R2D2
 from protogoal.config import DeepConfig
 from protogoal.deep.relabel import KnownGoals

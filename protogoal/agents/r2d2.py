@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from protogoal.agents.parts import Seeds, Spaces, can_learn, updates_due
+from protogoal.agents.blueprint import Seeds, Spaces, can_learn, updates_due
 from protogoal.config import DeepConfig
 from protogoal.deep.relabel import KnownGoals
 from protogoal.deep.replay import Replay

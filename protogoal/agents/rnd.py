@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from protogoal.agents.parts import Seeds, Spaces
+from protogoal.agents.blueprint import Seeds, Spaces
 from protogoal.agents.r2d2 import R2D2
 from protogoal.config import DeepConfig
 from protogoal.deep.segments import Segments

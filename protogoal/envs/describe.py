@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from protogoal.envs.own import ADDS, own_batch, reference_of, shows_a_part, space_of
+from protogoal.envs.user_envs import ADDS, own_batch, reference_of, shows_a_part, space_of
 
 LOOKED_AT = 50_000
 """Proto-goals of one part whose kinds are counted; of more, so many spread over all."""

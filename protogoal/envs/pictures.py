@@ -1,6 +1,6 @@
 """Pictures of any environment that can draw: made ready to draw without a window, and its frames as pictures of one form.
 
-`envs.own` calls `ready_to_draw` where pictures are wanted, `domains.domain.picture` asks for `as_picture`.
+`envs.user_envs` calls `ready_to_draw` where pictures are wanted, `domains.domain.picture` asks for `as_picture`.
 """
 
 from __future__ import annotations

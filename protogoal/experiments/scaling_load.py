@@ -23,8 +23,8 @@ import numpy as np
 import psutil
 import ray
 
+from protogoal.agents.blueprint import make_evaluator
 from protogoal.agents.counting import Counted, count
-from protogoal.agents.parts import make_evaluator
 from protogoal.config import DeepConfig, RaySettings
 from protogoal.deep.relabel import KnownGoals
 from protogoal.deep.segments import Segments

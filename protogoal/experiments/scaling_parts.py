@@ -17,8 +17,8 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from protogoal import registry
+from protogoal.agents.blueprint import EnvSpaces
 from protogoal.agents.counting import count
-from protogoal.agents.parts import EnvSpaces
 from protogoal.config import DeepConfig
 from protogoal.deep.relabel import KnownGoals
 from protogoal.deep.replay import replay_bytes

@@ -21,7 +21,7 @@ from matplotlib.colors import ListedColormap, LogNorm, Normalize
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, PercentFormatter
 
-from protogoal.record import words
+from protogoal.record import terms
 from protogoal.record.measures import CellMap, Measure
 from protogoal.record.palette import BLUE, GREEN, LARGE_SPACE, LIGHT, RUNS, VERDICT, VERMILLION
 from protogoal.record.queries import Curve
@@ -98,7 +98,7 @@ def funnel_figure(curve: Curve) -> Figure:
                   color=LIGHT.stages[stage], linestyle=_DASHES[stage], marker=_marker(curve))
     if float(np.max(curve["declared"], initial=0.0)) >= LARGE_SPACE:
         axes.set_yscale("log")
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: words.short(value)))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: terms.short(value)))
     else:
         axes.set_ylim(bottom=0)
     axes.set_ylabel("goals")
@@ -120,7 +120,7 @@ def metrics_figure(curves: dict[str, list[Line]], labels: list[str]) -> Figure:
             axes.plot(line.curve["step"], line.curve["value"], linewidth=1.1, color=colours[line.label], marker=_marker(line.curve))
         axes.set_xlim(left=0)
         axes.set_title(_plain(name), fontsize=9)
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: words.short(value)))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: terms.short(value)))
         axes.tick_params(labelsize=7)
     for axes in list(grid.flat)[len(curves):]:
         axes.set_visible(False)
@@ -148,7 +148,7 @@ def maps_figure(kinds: list[CellMap], measure: Measure) -> Figure:
     if image is not None:
         bar = figure.colorbar(image, ax=list(grid.flat), shrink=0.8, pad=0.02)
         if measure.key == "verdict":
-            bar.set_ticks(list(words.VERDICTS), labels=list(words.VERDICTS.values()))
+            bar.set_ticks(list(terms.VERDICTS), labels=list(terms.VERDICTS.values()))
         else:
             bar.set_label(measure.label)
     return figure
@@ -163,7 +163,7 @@ def bars_figure(kind: str, goals: Curve, most: int = 30) -> Figure:
     verdicts = goals["verdict"][order].astype(int)
     axes.barh(range(len(order)), np.maximum(goals["count"][order], 0.5), color=[VERDICT[v] for v in verdicts])
     names = [str(goals["name"][i]).removeprefix(f"{kind}: ") for i in order]
-    axes.set_yticks(range(len(order)), labels=[_plain(f"{name} · {words.VERDICTS[v]}")
+    axes.set_yticks(range(len(order)), labels=[_plain(f"{name} · {terms.VERDICTS[v]}")
                                                for name, v in zip(names, verdicts.tolist(), strict=True)], fontsize=7)
     axes.set_xscale("log")
     axes.set_xlabel("count")
@@ -210,7 +210,7 @@ def _marker(curve: Curve) -> str:
 def _finish(axes: Axes, legend: bool) -> None:
     axes.set_xlabel("environment steps")
     axes.set_xlim(left=0)
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: words.short(value)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: terms.short(value)))
     if legend:
         axes.legend(fontsize=8, ncols=3, frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0))
 

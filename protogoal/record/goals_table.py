@@ -19,7 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from protogoal.goals.spaces import ProtoGoalSpace
-from protogoal.record import queries, words
+from protogoal.record import queries, terms
 from protogoal.record.goal_page import goal_page
 from protogoal.record.queries import Curve, Record
 from protogoal.record.reader import StoreReader
@@ -45,13 +45,13 @@ def goals_table(
             if goal_id is None:
                 return _never_observed(why.strip(), queries.declared(reader), facts, as_json, space)
             record, history = queries.goal(reader, goal_id), queries.goal_history(reader, goal_id)
-            story = words.why(record, history)
+            story = terms.why(record, history)
             if as_json:
                 return json.dumps({**_as_json(record), "reason": story[0], "why": story}, ensure_ascii=False)
             return _told(record, story, facts) + _history(history, facts)
         if as_json:
             rows, _ = goal_page(reader, facts, limit=-1)
-            goals = [{**_as_json(row), "reason": words.why(row)[0]} for row in rows]
+            goals = [{**_as_json(row), "reason": terms.why(row)[0]} for row in rows]
             told = {"run": facts.label, "step": facts.step, "funnel": facts.funnel, "goals": goals}
             return json.dumps(told, ensure_ascii=False)
         rows, total = goal_page(reader, facts, limit=ROWS)
@@ -81,7 +81,7 @@ def _never_observed(
         goal = _declared_goal(known, text) if goal is None else goal
         name, kind = (known.name(goal), known.kind(goal)) if goal < known.size else (name, "AND-goal")
     if as_json:
-        return json.dumps({"id": goal, "name": name, "kind": kind, "verdict": words.VERDICTS[0], "reason": story[0], "why": story},
+        return json.dumps({"id": goal, "name": name, "kind": kind, "verdict": terms.VERDICTS[0], "reason": story[0], "why": story},
                           ensure_ascii=False)
     return _told({"id": goal if goal is not None else "?", "name": name, "kind": kind}, story, facts)
 
@@ -116,7 +116,7 @@ def _show(rows: list[Record], total: int, verdicts: Counter[int], facts: RunFact
     figures = _columns(console, facts)
     more = ("bucket", "age") if console.width >= ALL else ()
     for column in figures:
-        table.add_column(words.FIGURES[column][0], justify="right", no_wrap=True)
+        table.add_column(terms.FIGURES[column][0], justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
     for heading in more:
         table.add_column(heading, justify="right", no_wrap=True, style="dim")
@@ -124,35 +124,35 @@ def _show(rows: list[Record], total: int, verdicts: Counter[int], facts: RunFact
         star = " ★" if row["mastered"] else ""
         parents = " of " + " and ".join(str(parent) for parent, _ in row["parents"]) if row["parents"] else ""
         table.add_row(
-            str(row["id"]), Text.assemble(words.printable(row["name"]) + star, (parents, "dim")), *_figures(row, figures),
-            Text(words.verdict_words(row["verdict"]), style=_STYLE[row["verdict"]]),
-            *((words.bucket_words(row["bucket"]), words.short(row["age"])) if more else ()))
+            str(row["id"]), Text.assemble(terms.printable(row["name"]) + star, (parents, "dim")), *_figures(row, figures),
+            Text(terms.verdict_words(row["verdict"]), style=_STYLE[row["verdict"]]),
+            *((terms.bucket_words(row["bucket"]), terms.short(row["age"])) if more else ()))
     console.print(table)
-    counts = ", ".join(f"{verdicts[v]:,} {words.VERDICTS[v]}" for v in sorted(words.VERDICTS, reverse=True) if verdicts[v])
+    counts = ", ".join(f"{verdicts[v]:,} {terms.VERDICTS[v]}" for v in sorted(terms.VERDICTS, reverse=True) if verdicts[v])
     shown = f"The {len(rows):,} most counted of {total:,} goals" if total > len(rows) else f"{total:,} goals"
     shown += " that were observed"
     bright = " Bright figures decided the verdict." if console.color_system else ""
     console.print(f"{shown}: {counts}. ★ mastered.{bright}", highlight=False)
     if facts.funnel:
-        console.print(words.stages_words(facts.funnel), highlight=False, style="dim")
+        console.print(terms.stages_words(facts.funnel), highlight=False, style="dim")
     if facts.task_tries:
-        console.print(words.task_words(facts), highlight=False, style="dim")
+        console.print(terms.task_words(facts), highlight=False, style="dim")
     console.print("One goal's story: protogoal goals DIR --why ID or NAME", highlight=False, style="dim")
 
 
 def _columns(console: Console, facts: RunFacts) -> list[str]:
-    return [column for column in words.figures_of(facts) if console.width >= WIDE or column in MOST_OF_ALL]
+    return [column for column in terms.figures_of(facts) if console.width >= WIDE or column in MOST_OF_ALL]
 
 
 def _figures(row: Record, columns: list[str]) -> list[Text]:
     """A row's numbers, those that did not decide the verdict pale."""
-    decided = ("count", *words.DECIDED[row["verdict"]])
-    return [Text(words.figure(row, column), style="" if column in decided else "dim") for column in columns]
+    decided = ("count", *terms.DECIDED[row["verdict"]])
+    return [Text(terms.figure(row, column), style="" if column in decided else "dim") for column in columns]
 
 
 def _told(record: Record, story: list[str], facts: RunFacts) -> str:
     head = f"{record['name']}  (goal {record['id']}, {record['kind']}, run {facts.label} at step {facts.step:,})"
-    return "\n".join(words.printable(line) for line in (head, *(f"  {sentence}" for sentence in story)))
+    return "\n".join(terms.printable(line) for line in (head, *(f"  {sentence}" for sentence in story)))
 
 
 def _history(history: Curve, facts: RunFacts) -> str:
@@ -162,14 +162,14 @@ def _history(history: Curve, facts: RunFacts) -> str:
     console = Console()
     table = Table(title="Its history", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     figures = _columns(console, facts)
-    for heading in ("step", *(words.FIGURES[column][0] for column in figures), "verdict"):
+    for heading in ("step", *(terms.FIGURES[column][0] for column in figures), "verdict"):
         table.add_column(heading, justify="left" if heading == "verdict" else "right", no_wrap=True)
     history = {**history, "control": history["seek_mean"] + history["avoid_mean"]}
     size = len(history["step"])
     for index in np.unique(np.linspace(0, size - 1, min(size, POINTS)).round().astype(int)).tolist():
         row: Record = {name: float(column[index]) for name, column in history.items()}
         row["verdict"] = verdict = int(row["verdict"])
-        table.add_row(words.whole(row["step"]), *_figures(row, figures), Text(words.verdict_words(verdict), style=_STYLE[verdict]))
+        table.add_row(terms.whole(row["step"]), *_figures(row, figures), Text(terms.verdict_words(verdict), style=_STYLE[verdict]))
     with console.capture() as drawn:
         console.print(table)
     return "\n" + drawn.get().rstrip("\n")
@@ -183,7 +183,7 @@ def _as_json(row: Record) -> dict[str, Any]:
         "id": row["id"], "name": row["name"], "kind": row["kind"],
         "cell": None if row["row"] is None else [row["row"], row["col"]],
         "members": ids(row["members"]), "parents": ids(row["parents"]),
-        "verdict": words.VERDICTS[row["verdict"]],
+        "verdict": terms.VERDICTS[row["verdict"]],
         **{name: row[name] for name in ("count", "pursuits", "success", "chance", "events", "nats", "p",
                                         "seek_max", "seek_mean", "avoid_mean")},
         "bucket": None if row["bucket"] < 0 else row["bucket"],

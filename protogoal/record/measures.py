@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from protogoal.record import words
+from protogoal.record import terms
 from protogoal.record.queries import Curve
 
 Floats = NDArray[np.float64]
@@ -54,10 +54,10 @@ def _where(value: Floats, known: NDArray[np.bool_], otherwise: Floats | float = 
 
 MEASURES: dict[str, Measure] = {measure.key: measure for measure in (
     Measure("verdict", "verdict", "the evaluator's verdict",
-            lambda g: g["verdict"], lambda v: words.verdict_words(int(v or 0)), 0, 6),
+            lambda g: g["verdict"], lambda v: terms.verdict_words(int(v or 0)), 0, 6),
     Measure("count", "count", "how often it was attained",
-            lambda g: _where(g["count"], g["count"] > 0), words.whole, logarithmic=True),
-    Measure("success", "success", "success of its last pursuits", lambda g: g["success"], words.percent, 0, 1),
+            lambda g: _where(g["count"], g["count"] > 0), terms.whole, logarithmic=True),
+    Measure("success", "success", "success of its last pursuits", lambda g: g["success"], terms.percent, 0, 1),
     Measure("control", "control", "what the action before it tells about it, in nats (by the paper's rule: mean V_seek + V_avoid)",
-            lambda g: _where(g["nats"], g["events"] > 0, g["seek_mean"] + g["avoid_mean"]), words.decimal, 0),
+            lambda g: _where(g["nats"], g["events"] > 0, g["seek_mean"] + g["avoid_mean"]), terms.decimal, 0),
 )}

@@ -20,7 +20,7 @@ from protogoal.record.schema import FUNNEL, STATE
 Curve = dict[str, NDArray[Any]]
 Record = dict[str, Any]
 
-HISTORY_POINTS = 2_000  # of one goal; a history has fewer, see bounds.py
+HISTORY_POINTS = 2_000  # of one goal; a history has fewer, see table_limits.py
 MOST_CELLS = 1_000  # of one side of a map
 MOST_OF_A_KIND = 8_000  # goals in one picture: the most counted
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from protogoal.files import write_whole
-from protogoal.record import figures, queries, report_data, seeds, words
+from protogoal.record import figures, queries, report_data, seeds, terms
 from protogoal.record.measures import MEASURES, CellMap
 from protogoal.record.palette import VERDICT
 from protogoal.record.queries import Curve
@@ -67,17 +67,17 @@ def _page(runs: list[tuple[str, StoreReader]], files: FigureFiles) -> str:
         _pictures(label, reader, files)
         _goals_csv(label, reader, files)
         told = {"label": label, "goals": report_data.goal_rows(reader, fact), "pictures": report_data.pictures(reader),
-                "columns": [[column, *words.FIGURES[column]] for column in words.figures_of(fact)]}
+                "columns": [[column, *terms.FIGURES[column]] for column in terms.figures_of(fact)]}
         total = reader.rows("SELECT count(*) FROM goals")[0][0]
         if total:
             parts.append(_interactive(index, len(told["goals"]), total, queries.declared(reader)))
             data.append({"run": index, **told})
-        parts.append(f"<p class=label>{_text(words.task_words(fact))}</p>" if fact.task_tries else "")
+        parts.append(f"<p class=label>{_text(terms.task_words(fact))}</p>" if fact.task_tries else "")
         parts.append(_clips(report_data.clips(reader)))
     assets = resources.files("protogoal.record") / "report_assets"
     script = (assets / "report.js").read_text(encoding="utf-8")
     style = (assets / "report.css").read_text(encoding="utf-8")
-    names = {"verdicts": words.VERDICTS, "signs": words.SIGNS, "meanings": words.MEANINGS, "decided": words.DECIDED,
+    names = {"verdicts": terms.VERDICTS, "signs": terms.SIGNS, "meanings": terms.MEANINGS, "decided": terms.DECIDED,
              "colours": {**VERDICT, 0: "var(--line)"},
              "measures": [[measure.key, measure.label, measure.title] for measure in MEASURES.values()]}
     return _HTML.format(
@@ -113,16 +113,16 @@ def _sha(script: str) -> str:
 
 def _tiles(facts: RunFacts) -> str:
     tiles = [
-        ("", f"<b class=run>{_text(facts.label)}</b>", f"{_text(facts.preset)} · {_text(words.status_words(facts))}"),
-        ("success", words.percent(facts.success), "" if facts.low is None or facts.high is None else
+        ("", f"<b class=run>{_text(facts.label)}</b>", f"{_text(facts.preset)} · {_text(terms.status_words(facts))}"),
+        ("success", terms.percent(facts.success), "" if facts.low is None or facts.high is None else
          f"{100 * facts.low:.0f}–{100 * facts.high:.0f} % · {facts.episodes:,} episodes"),
-        ("return", words.decimal(facts.mean_return), "mean of the evaluation"),
-        ("steps", words.whole(facts.step), f"of {words.short(facts.total_steps)}" if facts.total_steps else ""),
-        ("speed", words.short(facts.speed), "steps a second"),
-        ("time", words.duration(facts.seconds), "of training")]
+        ("return", terms.decimal(facts.mean_return), "mean of the evaluation"),
+        ("steps", terms.whole(facts.step), f"of {terms.short(facts.total_steps)}" if facts.total_steps else ""),
+        ("speed", terms.short(facts.speed), "steps a second"),
+        ("time", terms.duration(facts.seconds), "of training")]
     shown = [f"<div class=tile><small>{name}</small><b>{value}</b><small>{below}</small></div>" for name, value, below in tiles]
     if facts.funnel:
-        told = {stage: f'<span title="{_text(words.STAGES[stage])}"><b>{number:,}</b> <small>{stage}</small></span>'
+        told = {stage: f'<span title="{_text(terms.STAGES[stage])}"><b>{number:,}</b> <small>{stage}</small></span>'
                 for stage, number in facts.funnel.items()}
         stages = " <i>→</i> ".join(told[stage] for stage in SEQUENCE)
         shown.append(f"<div class='tile wide'><small>goals</small><div>{stages} <i>|</i> {told['undecided']}</div></div>")
@@ -214,7 +214,7 @@ def _goals_csv(label: str, reader: StoreReader, files: FigureFiles) -> None:
     columns = f"id, name, kind, row, col, members, parents, created_step, observed_step, {', '.join(STATE)}"
     rows = reader.records(f"SELECT {columns} FROM goals ORDER BY id")
     if rows:
-        files.table(f"goals-{_file_name(label)}", [{**row, "verdict": words.VERDICTS[row["verdict"]]} for row in rows])
+        files.table(f"goals-{_file_name(label)}", [{**row, "verdict": terms.VERDICTS[row["verdict"]]} for row in rows])
 
 
 def _interactive(index: int, shown: int, total: int, declared: int) -> str:

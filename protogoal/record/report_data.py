@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from protogoal.record import queries, words
+from protogoal.record import queries, terms
 from protogoal.record.goal_page import goal_page
 from protogoal.record.measures import MEASURES
 from protogoal.record.panels import panels
@@ -39,8 +39,8 @@ def goal_rows(reader: StoreReader, facts: RunFacts) -> list[dict[str, Any]]:
         told.append({
             "id": row["id"], "name": row["name"], "kind": row["kind"], "verdict": row["verdict"], "bucket": row["bucket"],
             "age": row["age"], "mastered": row["mastered"], "offered": row["offered"],
-            **{column: _rounded(row[column]) for column in words.figures_of(facts)},
-            "parents": [parent for parent, _ in row["parents"]], "why": words.why(row, history),
+            **{column: _rounded(row[column]) for column in terms.figures_of(facts)},
+            "parents": [parent for parent, _ in row["parents"]], "why": terms.why(row, history),
             "history": None if history is None else _panels(history, facts)})
     return told
 

@@ -3,7 +3,7 @@
 One file a run (`run.db`). A proto-goal space may declare millions: `goals` has rows for those that were observed, and `refreshes`
 the number of all. A row a goal a refresh would be 10⁸ rows for 100,000 goals and 1,000 refreshes, so
 `goals` holds the latest state of each goal, and `goal_history` a row only where that state changed materially
-(record/goal_rows.py). Every table has a bound (kept by record/bounds.py), so a run of any length leaves a file
+(record/goal_rows.py). Every table has a bound (kept by record/table_limits.py), so a run of any length leaves a file
 of a few hundred megabytes at most. Written by record/store.py, read by record/reader.py.
 """
 

@@ -25,7 +25,11 @@ import numpy.typing as npt
 
 from protogoal.files import whole
 from protogoal.record import goal_rows
-from protogoal.record.bounds import (
+from protogoal.record.connection import check_schema, only_writer, open_to_write, this_process
+from protogoal.record.interval import wilson_interval
+from protogoal.record.reader import StoreReader
+from protogoal.record.schema import SCHEMA_VERSION, STATE, TABLES, WRITE
+from protogoal.record.table_limits import (
     CLIP_BYTES,
     GOAL_ROWS_PER_REFRESH,
     GOALS,
@@ -34,12 +38,8 @@ from protogoal.record.bounds import (
     NAMES_PER_REFRESH,
     PURSUITS_PER_COMMIT,
     QUEUE_ROWS,
-    Bounds,
+    TableLimits,
 )
-from protogoal.record.connection import check_schema, only_writer, open_to_write, this_process
-from protogoal.record.interval import wilson_interval
-from protogoal.record.reader import StoreReader
-from protogoal.record.schema import SCHEMA_VERSION, STATE, TABLES, WRITE
 
 __all__ = ["GoalName", "Store", "StoreReader"]
 
@@ -259,7 +259,7 @@ class Store:
                 self._connection.execute("BEGIN IMMEDIATE")
                 for table, rows in queue:
                     self._connection.executemany(WRITE[table], rows)
-                self._bounds.keep(written, points, self._ids.size)
+                self._limits.keep(written, points, self._ids.size)
                 self._connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'revision'")
                 self._connection.execute(WRITE["meta"], ("updated", json.dumps(time.time())))
                 self._connection.execute("COMMIT")
@@ -377,7 +377,7 @@ class Store:
         last = self._connection.execute(newest).fetchall()
         told = np.array([row[0] for row in last], np.int64)
         self._history = goal_rows.moved(_as_state([row[1:-1] for row in last]), told, self._ids)
-        self._bounds = Bounds(self._connection)
+        self._limits = TableLimits(self._connection)
 
 
 def _text(value: Any) -> str:

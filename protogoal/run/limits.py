@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from protogoal import registry
-from protogoal.agents.parts import Spaces
+from protogoal.agents.blueprint import Spaces
 from protogoal.config import DeepConfig
 from protogoal.deep.replay import replay_bytes
 from protogoal.goals.evaluator import evaluator_bytes

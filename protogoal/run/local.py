@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from protogoal import registry
-from protogoal.agents.parts import Seeds
+from protogoal.agents.blueprint import Seeds
 from protogoal.agents.r2d2 import R2D2
 from protogoal.config import DeepConfig
 from protogoal.deep.act import Evaluation, Experience, WantedGoal, evaluate, read_states

@@ -60,7 +60,7 @@ def check(path: Path, config: Any, engine: str, trust: Trust) -> None:
 
 
 def _is_announced(env: str, space: str) -> bool:
-    from protogoal.envs.own import announced_domains
+    from protogoal.envs.user_envs import announced_domains
 
     return any((domain.env, domain.space) == (env, space) for domain in announced_domains(lambda text: None).values())
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from protogoal.domains.default import DEFAULT
-from protogoal.domains.own import own_environment
+from protogoal.domains.user_env import own_environment
 from protogoal.presets import PRESETS, at_paper_scale
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"

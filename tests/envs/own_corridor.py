@@ -5,7 +5,7 @@ import numpy as np
 from gymnasium import spaces
 
 from protogoal import Factor, OneHotFactors
-from protogoal.envs.own import OwnDomain
+from protogoal.envs.user_envs import OwnDomain
 
 CELLS = 6
 

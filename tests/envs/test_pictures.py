@@ -9,9 +9,9 @@ import pytest
 
 from protogoal.cli import main
 from protogoal.domains.domain import make_batch_env, picture
-from protogoal.domains.own import OwnSettings
-from protogoal.envs.own import EnvReference
+from protogoal.domains.user_env import OwnSettings
 from protogoal.envs.pictures import as_picture
+from protogoal.envs.user_envs import EnvReference
 
 sys.path.insert(0, str(Path(__file__).parent))
 import own_corridor

@@ -7,7 +7,7 @@ from gymnasium import spaces
 
 from protogoal.domains.deep_sea import DEEP_SEA
 from protogoal.domains.domain import success_rule
-from protogoal.domains.own import OwnSettings
+from protogoal.domains.user_env import OwnSettings
 from protogoal.envs.success import ABOVE_0, UNTOLD, SuccessRule, find_rule, told
 from protogoal.envs.workers import WorkerPool
 from protogoal.presets import PRESETS

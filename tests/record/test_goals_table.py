@@ -9,7 +9,7 @@ from synthetic_runs import Bit, FakeRun
 
 from protogoal.goals.plausibility import Verdict
 from protogoal.goals.spaces import ObjectGrid
-from protogoal.record import queries, words
+from protogoal.record import queries, terms
 from protogoal.record.goal_rows import untouched
 from protogoal.record.goals_table import goals_table
 from protogoal.record.schema import FUNNEL, STATE
@@ -73,7 +73,7 @@ def test_why_in_json_has_the_same_words(runs):
     assert told["reason"] == told["why"][0]
     with StoreReader(runs["taxi"]) as reader:
         history = queries.goal_history(reader, 30)
-        assert told["why"] == words.why(queries.goal(reader, 30), history)
+        assert told["why"] == terms.why(queries.goal(reader, 30), history)
 
 
 def test_json_has_every_goal(runs):
@@ -83,7 +83,7 @@ def test_json_has_every_goal(runs):
     assert {"id", "name", "count", "pursuits", "success", "chance", "events", "nats", "p", "seek_max", "seek_mean", "avoid_mean",
             "verdict", "reason"} <= set(told["goals"][0])
     assert set(told["funnel"]) == set(FUNNEL)
-    assert {goal["verdict"] for goal in told["goals"]} <= set(words.VERDICTS.values())
+    assert {goal["verdict"] for goal in told["goals"]} <= set(terms.VERDICTS.values())
 
 
 def test_a_run_without_goals_says_so(runs):
@@ -147,33 +147,33 @@ def test_a_name_cannot_move_the_cursor(tmp_path, capsys, monkeypatch):
 
 @pytest.mark.parametrize(("seconds", "told"), [(None, "–"), (12.4, "12 s"), (200, "3 min 20 s"), (3725, "1 h 02 min")])
 def test_durations(seconds, told):
-    assert words.duration(seconds) == told
+    assert terms.duration(seconds) == told
 
 
 @pytest.mark.parametrize(("number", "told"), [(None, "–"), (math.nan, "–"), (950, "950"), (34_000, "34 k"), (1.23e6, "1.23 M")])
 def test_short_numbers(number, told):
-    assert words.short(number) == told
+    assert terms.short(number) == told
 
 
 def test_signs_and_words_cover_every_verdict():
-    assert set(words.VERDICTS) == set(words.SIGNS) == set(words.MEANINGS) == set(words.DECIDED) == set(range(7))
-    assert len(set(words.SIGNS.values())) == 7
-    assert {column for columns in words.DECIDED.values() for column in columns} <= set(words.FIGURES)
-    assert set(words.STAGES) == set(FUNNEL)
-    assert words.decimal(-0.5) == "−0.50"
+    assert set(terms.VERDICTS) == set(terms.SIGNS) == set(terms.MEANINGS) == set(terms.DECIDED) == set(range(7))
+    assert len(set(terms.SIGNS.values())) == 7
+    assert {column for columns in terms.DECIDED.values() for column in columns} <= set(terms.FIGURES)
+    assert set(terms.STAGES) == set(FUNNEL)
+    assert terms.decimal(-0.5) == "−0.50"
 
 
 @pytest.mark.parametrize(("p", "told"), [
     (None, "–"), (math.nan, "–"), (1.0, "1"), (0.6234, "0.62"), (0.00431, "0.0043"), (2.6e-8, "3e−8"), (1e-98, "1e−98"),
     (0.0, "< 1e−99")])
 def test_probabilities(p, told):
-    assert words.probability(p) == told
+    assert terms.probability(p) == told
 
 
 def told_of(verdict: Verdict, **known) -> str:
     goal = {**dict.fromkeys(STATE), "count": 40, "pursuits": 0, "bucket": -1, "offered": 0, "mastered": 0, "parents": [],
             "created_step": 0, "observed_step": 5, "verdict": int(verdict), **known}
-    return words.why(goal)[0]
+    return terms.why(goal)[0]
 
 
 def test_each_verdict_is_told_with_the_figures_that_decided():

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protogoal.record import bounds, goal_rows, store
+from protogoal.record import goal_rows, store, table_limits
 from protogoal.record.interval import wilson_interval
 from protogoal.record.schema import SCHEMA_VERSION, STATE
 from protogoal.record.store import Store, StoreReader
@@ -208,9 +208,9 @@ def test_no_goal_waits_for_ever():
 
 def test_every_table_keeps_its_bound(path, monkeypatch):
     for bound in ("METRIC_POINTS", "HISTORY_ROWS", "PURSUITS", "EVENTS"):
-        monkeypatch.setattr(bounds, bound, 16)
-    monkeypatch.setattr(bounds, "CLIPS_PER_KIND", 3)
-    monkeypatch.setattr(bounds, "_CURVES", {"evaluations": 16, "refreshes": 16})
+        monkeypatch.setattr(table_limits, bound, 16)
+    monkeypatch.setattr(table_limits, "CLIPS_PER_KIND", 3)
+    monkeypatch.setattr(table_limits, "_CURVES", {"evaluations": 16, "refreshes": 16})
     with Store.create(path) as run:
         for step in range(100):
             run.metrics(step, {"loss": step})

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from protogoal.cli import main
-from protogoal.domains.own import own_environment
+from protogoal.domains.user_env import own_environment
 from protogoal.presets import PRESETS
 from protogoal.record.goal_rows import untouched
 from protogoal.record.store import Store

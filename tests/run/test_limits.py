@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from reference.tiny_deep import TINY
 
-from protogoal.agents.parts import EnvSpaces
+from protogoal.agents.blueprint import EnvSpaces
 from protogoal.deep.replay import replay_bytes
 from protogoal.domains.domain import make_batch_env
 from protogoal.goals.evaluator import evaluator_bytes

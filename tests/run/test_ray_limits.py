@@ -16,7 +16,7 @@ from reference.tiny_deep import FEW_CPUS, TINY
 
 ray = pytest.importorskip("ray")
 
-from protogoal.agents.parts import EnvSpaces  # noqa: E402
+from protogoal.agents.blueprint import EnvSpaces  # noqa: E402
 from protogoal.cli import main  # noqa: E402
 from protogoal.config import RaySettings  # noqa: E402
 from protogoal.domains.domain import make_batch_env  # noqa: E402

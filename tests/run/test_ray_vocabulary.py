@@ -13,10 +13,10 @@ from reference.tiny_deep import FEW_CPUS, TINY, steps_of
 
 ray = pytest.importorskip("ray")
 
-from protogoal.agents.parts import EnvSpaces  # noqa: E402
+from protogoal.agents.blueprint import EnvSpaces  # noqa: E402
 from protogoal.config import RaySettings  # noqa: E402
 from protogoal.domains.domain import make_batch_env  # noqa: E402
-from protogoal.domains.own import OwnSettings  # noqa: E402
+from protogoal.domains.user_env import OwnSettings  # noqa: E402
 from protogoal.goals.spaces import BagOfWords  # noqa: E402
 from protogoal.record.events import Happened  # noqa: E402
 from protogoal.run import checkpoint  # noqa: E402

@@ -123,7 +123,7 @@ def refuse(*_):
 def test_rows_that_a_full_disk_made_us_forget_are_announced(tmp_path, monkeypatch):
     monkeypatch.setattr("protogoal.record.store.QUEUE_ROWS", 10)
     store = Store.create(tmp_path / "run.db")
-    monkeypatch.setattr(store._bounds, "keep", refuse)
+    monkeypatch.setattr(store._limits, "keep", refuse)
     store.metrics(0, {"loss": 0.0})
     with pytest.warns(UserWarning, match="cannot be written"):
         store.flush()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from protogoal.cli import main
-from protogoal.domains.own import own_environment
+from protogoal.domains.user_env import own_environment
 from protogoal.presets import PRESETS
 from protogoal.run import checkpoint, trust
 from protogoal.run.directory import RunDirectory

@@ -15,7 +15,7 @@ import bad_envs
 
 from protogoal.cli import main
 from protogoal.envs.gym_batch import GymBatchEnv
-from protogoal.envs.own import EnvReference, own_batch
+from protogoal.envs.user_envs import EnvReference, own_batch
 from protogoal.record.store import StoreReader
 
 HERE = Path(__file__).parent

@@ -16,15 +16,20 @@ from reference.tiny_deep import TINY, TINY_AGENT57, differences
 
 pytest.importorskip("torch")
 
+from protogoal.domains.deep_sea import DeepSeaSettings
 from protogoal.domains.minihack import RiverSettings
-from protogoal.domains.own import OwnSettings
+from protogoal.domains.user_env import OwnSettings
+from protogoal.presets import PRESETS
 from protogoal.run import checkpoint, training
 
 HERE = Path(__file__).parent
 OWN = dataclasses.replace(TINY, env=OwnSettings("bad_envs:corridor", "bad_envs:cells"), steps=1600)
 RIVER = dataclasses.replace(TINY, env=RiverSettings(max_steps=30, workers=1), steps=800)
-CONFIGS = {"baba": TINY, "agent57": TINY_AGENT57, "own": OWN, "river": RIVER}
-KILLS = {"baba": amount(0, 30), "agent57": amount(0, 30), "own": amount(2, 30), "river": amount(0, 10)}
+SEA = dataclasses.replace(TINY, env=DeepSeaSettings(size=5))
+TAXI = dataclasses.replace(PRESETS["taxi-protogoal"], steps=60_000)
+CONFIGS = {"baba": TINY, "agent57": TINY_AGENT57, "own": OWN, "river": RIVER, "deep-sea": SEA, "taxi": TAXI}
+KILLS = {"baba": amount(0, 20), "agent57": amount(0, 20), "own": amount(2, 20), "river": amount(0, 10), "deep-sea": amount(0, 15),
+         "taxi": amount(0, 15)}
 CODE = """
 import sys
 sys.path[:0] = sys.argv[2:4]
@@ -47,7 +52,7 @@ def start(path, name):
 
 def final_state(path):
     state = checkpoint.load_latest(path / "checkpoints")[1]
-    state["log"].pop("seconds")
+    state.get("log", {}).pop("seconds", None)
     return state
 
 

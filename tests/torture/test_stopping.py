@@ -16,7 +16,7 @@ from reference.tiny_deep import TINY  # noqa: E402
 
 from protogoal.agents.r2d2 import R2D2  # noqa: E402
 from protogoal.deep.act import WantedGoal, evaluate  # noqa: E402
-from protogoal.envs.own import own_batch  # noqa: E402
+from protogoal.envs.user_envs import own_batch  # noqa: E402
 
 HERE = Path(__file__).parent
 OWN = ["--space", "bad_envs:cells", "--actor.num_envs", "2", "--network.hidden", "16", "--network.rank", "8",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from protogoal.agents.agent57.bandit import best_arm
 from protogoal.agents.agent57.settings import Agent57Settings
-from protogoal.agents.parts import Seeds, Spaces
+from protogoal.agents.blueprint import Seeds, Spaces
 from protogoal.agents.r2d2 import R2D2
 from protogoal.config import DeepConfig
 from protogoal.envs.vector import ArraySpec, BatchEnv

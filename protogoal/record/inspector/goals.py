@@ -7,7 +7,7 @@ from typing import Any
 from dash import ALL, Dash, Input, Output, State, ctx, no_update
 from dash.exceptions import PreventUpdate
 
-from protogoal.record import queries, words
+from protogoal.record import queries, terms
 from protogoal.record.goal_page import GoalFilter, goal_page
 from protogoal.record.inspector import plots
 from protogoal.record.inspector.layout import COLUMNS, classes
@@ -105,7 +105,7 @@ def register(app: Dash, runs: Runs) -> None:
                 clips = queries.goal_clips(reader, chosen[1], CLIPS)
         except ValueError as error:
             return [trouble(runs.labels[run], error)], [], None, True
-        told = words.why(goal, history)
+        told = terms.why(goal, history)
         links = [h("p", h("small", title), [goal_button(name, run, i) for i, name in pairs], class_="links")
                  for title, pairs in (("made of", goal["parents"]), ("part of", goal["children"])) if pairs]
         story = [h("h2", goal["name"]), h("small", f"goal {goal['id']} · {goal['kind']}"),
@@ -137,10 +137,10 @@ def _row(row: Record, run: int, opened: bool) -> Node:
     verdict = row["verdict"]
     parents = h("small", "of " + " and ".join(str(parent) for parent, _ in row["parents"])) if row["parents"] else None
     star = h("span", "★", title="mastered", class_="star") if row["mastered"] else None
-    numbers = [h("td", words.figure(row, column),
-                 class_=classes(column) + (" decided" if column in words.DECIDED[verdict] else "")) for column in words.FIGURES]
+    numbers = [h("td", terms.figure(row, column),
+                 class_=classes(column) + (" decided" if column in terms.DECIDED[verdict] else "")) for column in terms.FIGURES]
     return h(
         "tr", h("td", row["id"], class_="number"), h("td", goal_button(row["name"], run, row["id"]), star, parents, class_="name"),
-        numbers, h("td", words.verdict_words(verdict), class_=f"verdict verdict-{verdict}", title=words.MEANINGS[verdict]),
-        h("td", words.bucket_words(row["bucket"]), class_="number"), h("td", words.short(row["age"]), class_="number"),
+        numbers, h("td", terms.verdict_words(verdict), class_=f"verdict verdict-{verdict}", title=terms.MEANINGS[verdict]),
+        h("td", terms.bucket_words(row["bucket"]), class_="number"), h("td", terms.short(row["age"]), class_="number"),
         key=row["id"], class_="opened" if opened else "")

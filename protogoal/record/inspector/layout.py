@@ -6,7 +6,7 @@ from typing import Any
 
 from dash import dcc, html
 
-from protogoal.record import words
+from protogoal.record import terms
 from protogoal.record.inspector.runs import Runs
 from protogoal.record.measures import MEASURES
 
@@ -17,7 +17,7 @@ TABS = {"overview": "Overview", "goals": "Goals", "pictures": "Pictures", "behav
 COLUMNS: dict[str, tuple[str, str]] = {
     "id": ("id", "number of the goal"),
     "name": ("goal", "what must be so"),
-    **words.FIGURES,
+    **terms.FIGURES,
     "verdict": ("verdict", "what the evaluator thinks of it"),
     "bucket": ("bucket", "timescale: 0 is the slowest; – is not on offer"),
     "age": ("age", "steps since it was first observed"),
@@ -26,7 +26,7 @@ COLUMNS: dict[str, tuple[str, str]] = {
 
 def classes(column: str) -> str:
     """Of a column's cells (page.css): numbers stand right; and the table shows no column of another rule than the run's."""
-    rule = "by-trials" if column in words.BY_TRIALS else "by-values" if column in words.BY_VALUES else ""
+    rule = "by-trials" if column in terms.BY_TRIALS else "by-values" if column in terms.BY_VALUES else ""
     return "" if column in ("name", "verdict") else f"number {rule}".strip()
 
 
@@ -119,7 +119,7 @@ def _overview(runs: Runs) -> list[Any]:
 
 
 def _goals(options: list[dict[str, Any]], alone: str) -> list[Any]:
-    verdicts = [{"label": words.verdict_words(v), "value": int(v)} for v in sorted(words.VERDICTS, reverse=True) if v]
+    verdicts = [{"label": terms.verdict_words(v), "value": int(v)} for v in sorted(terms.VERDICTS, reverse=True) if v]
     which = [{"label": text, "value": value} for value, text in (("all", "all"), ("single", "single bits"), ("and", "AND-goals"))]
     head = [html.Th(html.Button(text, id={"type": "sort", "column": column}, title=f"{words_for}; click to sort"),
                     className=classes(column)) for column, (text, words_for) in COLUMNS.items()]

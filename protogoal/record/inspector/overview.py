@@ -12,7 +12,7 @@ import numpy as np
 from dash import ClientsideFunction, Dash, Input, Output, State, no_update
 from dash.exceptions import PreventUpdate
 
-from protogoal.record import queries, seeds, words
+from protogoal.record import queries, seeds, terms
 from protogoal.record.inspector import plots
 from protogoal.record.inspector.layout import figures, trees
 from protogoal.record.inspector.runs import Runs
@@ -131,18 +131,18 @@ def _tiles(facts: RunFacts, colour: str) -> Node:
     interval = "nothing is called success" if facts.episodes else "not evaluated yet"
     if facts.low is not None and facts.high is not None:
         interval = f"{100 * facts.low:.0f}–{100 * facts.high:.0f} % · {facts.episodes:,} episodes"
-    steps = f"of {words.short(facts.total_steps)}" if facts.total_steps else "environment steps"
+    steps = f"of {terms.short(facts.total_steps)}" if facts.total_steps else "environment steps"
     preset = facts.preset + ("" if facts.seed is None else f", seed {facts.seed}")
     says_it_all = facts.label == f"{facts.preset}-{facts.seed}"  # as a run is called where nobody named it
     left = ""
     if facts.status == "running" and facts.total_steps and facts.speed:
-        left = f"{words.duration(max(0, facts.total_steps - facts.step) / facts.speed)} left"
+        left = f"{terms.duration(max(0, facts.total_steps - facts.step) / facts.speed)} left"
     head = h("div", h("strong", facts.label, class_="run-name"),
-             h("span", words.status_words(facts), class_=f"status {facts.status}"),
+             h("span", terms.status_words(facts), class_=f"status {facts.status}"),
              h("small", preset) if facts.preset and not says_it_all else None, class_="tile head", style=f"border-color: {colour}")
     stages = None
     if facts.funnel:
-        numbers = {stage: h("span", h("b", words.whole(number)), h("small", stage), title=words.STAGES[stage], class_="stage")
+        numbers = {stage: h("span", h("b", terms.whole(number)), h("small", stage), title=terms.STAGES[stage], class_="stage")
                    for stage, number in facts.funnel.items()}
         way = [[h("span", "→", class_="arrow"), numbers[stage]] for stage in SEQUENCE[1:]]
         aside = h("span", numbers["undecided"], class_="aside")
@@ -150,13 +150,13 @@ def _tiles(facts: RunFacts, colour: str) -> Node:
     task = None
     if facts.task_tries:
         tries = f"{facts.task_wins:,} of {facts.task_tries:,} tries"
-        task = h("div", h("small", "task, training"), h("b", words.percent(facts.task_wins / facts.task_tries)), h("small", tries),
-                 class_="tile task", title=words.task_words(facts))
+        task = h("div", h("small", "task, training"), h("b", terms.percent(facts.task_wins / facts.task_tries)), h("small", tries),
+                 class_="tile task", title=terms.task_words(facts))
     return h(
-        "div", head, _tile("success", words.percent(facts.success), interval, title=facts.rule),
-        _tile("return", words.decimal(facts.mean_return), "mean of the evaluation"), task,
-        _tile("steps", words.whole(facts.step), steps, facts.progress), _tile("speed", words.short(facts.speed), "steps a second"),
-        _tile("time", words.duration(facts.seconds), left or "of training"), stages, class_="tiles", key=facts.label)
+        "div", head, _tile("success", terms.percent(facts.success), interval, title=facts.rule),
+        _tile("return", terms.decimal(facts.mean_return), "mean of the evaluation"), task,
+        _tile("steps", terms.whole(facts.step), steps, facts.progress), _tile("speed", terms.short(facts.speed), "steps a second"),
+        _tile("time", terms.duration(facts.seconds), left or "of training"), stages, class_="tiles", key=facts.label)
 
 
 def _tile(name: str, value: str, below: str, share: float | None = None, title: str = "") -> Node:

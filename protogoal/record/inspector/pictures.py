@@ -12,7 +12,7 @@ import numpy as np
 from dash import ClientsideFunction, Dash, Input, Output, State
 from dash.exceptions import PreventUpdate
 
-from protogoal.record import queries, words
+from protogoal.record import queries, terms
 from protogoal.record.inspector import plots
 from protogoal.record.inspector.runs import Runs
 from protogoal.record.inspector.tree import Node, goal_button, h, nothing, trouble
@@ -115,8 +115,8 @@ def _with_goals(runs: Runs, chosen: list[int] | None) -> list[int]:
 def _legend(measure: Measure) -> list[Node]:
     if measure.key != "verdict":
         return [h("span", measure.title, class_="label")]
-    return [h("span", words.verdict_words(v), title=words.MEANINGS[v], class_=f"swatch swatch-{v}")
-            for v in sorted(words.VERDICTS, reverse=True)]
+    return [h("span", terms.verdict_words(v), title=terms.MEANINGS[v], class_=f"swatch swatch-{v}")
+            for v in sorted(terms.VERDICTS, reverse=True)]
 
 
 def _column(reader: StoreReader, index: int, width: int, measure: Measure, kinds: list[str] | None, step: int | None,
@@ -152,7 +152,7 @@ def _column(reader: StoreReader, index: int, width: int, measure: Measure, kinds
 def _listed(kind: str, goals: Curve, measure: Measure, run: int) -> Node:
     """Bits without a place, by verdict, the largest first; each opens its goal."""
     value = measure.of(goals) if measure.key != "verdict" else np.where(goals["count"] > 0, goals["count"], np.nan)
-    show = measure.show if measure.key != "verdict" else words.whole
+    show = measure.show if measure.key != "verdict" else terms.whole
     seen = goals["verdict"] > 0
     order = np.lexsort((goals["id"], -np.nan_to_num(value, nan=-1.0)))
     order = order[seen[order]]
@@ -162,12 +162,12 @@ def _listed(kind: str, goals: Curve, measure: Measure, run: int) -> Node:
         size = np.log1p(np.nan_to_num(value)) if measure.logarithmic else np.nan_to_num(value)
         share = size / (measure.high or max(1.0, float(np.max(size, initial=0.0))))
     groups: list[Node] = []
-    for verdict in sorted({*words.VERDICTS} - {0}, reverse=True):
+    for verdict in sorted({*terms.VERDICTS} - {0}, reverse=True):
         chips = [_chip(kind, goals, int(i), show(None if value[i] != value[i] else value[i]), float(share[i]), run)
                  for i in listed if goals["verdict"][i] == verdict]
         if chips:
             many = int(np.sum(goals["verdict"] == verdict))
-            heading = h("h3", f"{words.verdict_words(verdict)} · {many:,}", class_=f"verdict verdict-{verdict}")
+            heading = h("h3", f"{terms.verdict_words(verdict)} · {many:,}", class_=f"verdict verdict-{verdict}")
             groups.append(h("div", heading, h("div", chips, class_="words"), key=verdict))
     if len(order) > len(listed):
         groups.append(nothing(f"{len(listed):,} of {len(order):,} are listed; the table has all"))

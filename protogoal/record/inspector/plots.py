@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from protogoal.record import words
+from protogoal.record import terms
 from protogoal.record.measures import CellMap, Measure
 from protogoal.record.palette import CIVIDIS, DASH, LARGE_SPACE, VERDICT, Theme
 from protogoal.record.panels import panels
@@ -181,7 +181,7 @@ def history(curve: Curve, facts: RunFacts, theme: Theme) -> Figure:
     base = _layout(theme, height=440, margin={"l": 40, "r": 8, "t": 8, "b": 36})
     axis, drawn = base["yaxis"], panels(curve, facts)
     share = 0.5 / len(drawn)
-    base["yaxis"] = {**axis, "domain": [0.86, 1.0], "type": "log", "tickvals": ends, "ticktext": [words.short(end) for end in ends],
+    base["yaxis"] = {**axis, "domain": [0.86, 1.0], "type": "log", "tickvals": ends, "ticktext": [terms.short(end) for end in ends],
                      "title": _title("count")}
     shapes = []
     for index, panel in enumerate(drawn):
@@ -200,12 +200,12 @@ def history(curve: Curve, facts: RunFacts, theme: Theme) -> Figure:
     passed = sorted(set(verdicts.tolist()))  # a level for each that it ever had
     last = f"y{len(drawn) + 2}"
     traces.append({**line(np.searchsorted(passed, verdicts), "verdict", theme.muted, last, "%{text}", shape="hv", width=1.5),
-                   "mode": "lines+markers", "showlegend": False, "text": [words.verdict_words(v) for v in verdicts],
+                   "mode": "lines+markers", "showlegend": False, "text": [terms.verdict_words(v) for v in verdicts],
                    "marker": {"size": 7, "color": [VERDICT[v] for v in verdicts], "line": {"color": theme.muted, "width": 1}}})
     base |= {
         "xaxis": {**base["xaxis"], "anchor": last, **_time_axis("step")}, "shapes": shapes,
         f"yaxis{last[1:]}": {**axis, "domain": [0, 0.26], "range": [-0.5, len(passed) - 0.5], "tickvals": list(range(len(passed))),
-                             "ticktext": [_in_two_lines(words.verdict_words(v)) for v in passed]},
+                             "ticktext": [_in_two_lines(terms.verdict_words(v)) for v in passed]},
         "legend": {**base["legend"], "y": 1.01}}
     return {"data": traces, "layout": base}
 
@@ -260,7 +260,7 @@ def _cell_map(one: CellMap, measure: Measure, suffix: str, sign_size: int) -> Fi
         "xaxis": f"x{suffix}", "yaxis": f"y{suffix}", "coloraxis": "coloraxis", "xgap": 1, "ygap": 1,
         "hoverongaps": False, "hovertemplate": "row %{y}, column %{x}: %{text}<extra></extra>"}
     if sign_size:
-        signs = [[words.SIGNS[int(v)] if v else "" for v in line] for line in value.tolist()]
+        signs = [[terms.SIGNS[int(v)] if v else "" for v in line] for line in value.tolist()]
         trace |= {"text": signs, "texttemplate": "%{text}", "textfont": {"size": sign_size, "color": "#10151b"},
                   "hovertext": shown, "hovertemplate": "row %{y}, column %{x}: %{hovertext}<extra></extra>"}
     return trace
@@ -277,7 +277,7 @@ def _colour_axis(measure: Measure, top: float, theme: Theme) -> dict[str, Any]:
                            "tickfont": {"color": theme.muted, "size": 11}}
     if measure.logarithmic:
         powers = list(range(int(np.ceil(np.log10(max(top, 1.0)))) + 1))
-        bar |= {"tickvals": powers, "ticktext": [words.short(10.0**p) for p in powers]}
+        bar |= {"tickvals": powers, "ticktext": [terms.short(10.0**p) for p in powers]}
         return {"colorscale": CIVIDIS, "cmin": 0, "cmax": max(1.0, float(np.log10(max(top, 1.0)))), "colorbar": bar}
     bar["tickformat"] = ".0%" if measure.key == "success" else ".1f"
     return {"colorscale": CIVIDIS, "cmin": measure.low, "cmax": measure.high or top, "colorbar": bar}

@@ -13,7 +13,7 @@ from typing import Any
 import ray
 
 from protogoal import registry
-from protogoal.agents.parts import EnvSpaces
+from protogoal.agents.blueprint import EnvSpaces
 from protogoal.config import DeepConfig, RaySettings
 from protogoal.deep.replay import replay_bytes
 

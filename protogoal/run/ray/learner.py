@@ -18,7 +18,7 @@ import ray
 import torch
 
 from protogoal import registry
-from protogoal.agents.parts import EnvSpaces
+from protogoal.agents.blueprint import EnvSpaces
 from protogoal.config import DeepConfig
 from protogoal.deep.device import resolve
 from protogoal.deep.network import weights_to_arrays

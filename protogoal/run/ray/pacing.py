@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from protogoal.agents.parts import can_learn, updates_due
+from protogoal.agents.blueprint import can_learn, updates_due
 from protogoal.config import DeepConfig
 
 

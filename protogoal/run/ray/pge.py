@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import ray
 
+from protogoal.agents.blueprint import EnvSpaces, can_learn, make_evaluator
 from protogoal.agents.counting import Counted, count
-from protogoal.agents.parts import EnvSpaces, can_learn, make_evaluator
 from protogoal.config import DeepConfig
 from protogoal.deep.relabel import KnownGoals
 from protogoal.goals.spaces import ProtoGoalSpace

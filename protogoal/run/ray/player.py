@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from protogoal import registry
-from protogoal.agents.parts import EnvSpaces, Seeds
+from protogoal.agents.blueprint import EnvSpaces, Seeds
 from protogoal.config import DeepConfig
 from protogoal.deep.act import Evaluation
 from protogoal.deep.network import set_buffers, weights_from_arrays

@@ -17,7 +17,7 @@ import numpy as np
 import ray
 
 from protogoal import registry
-from protogoal.agents.parts import EnvSpaces
+from protogoal.agents.blueprint import EnvSpaces
 from protogoal.config import DeepConfig
 from protogoal.deep.network import set_buffers, weights_from_arrays
 from protogoal.deep.stored import check_actions

@@ -15,7 +15,7 @@ import numpy as np
 from ray.exceptions import RayError, RayTaskError
 
 from protogoal import registry
-from protogoal.agents.parts import EnvSpaces, Seeds
+from protogoal.agents.blueprint import EnvSpaces, Seeds
 from protogoal.config import DeepConfig
 from protogoal.deep.replay import Replay
 from protogoal.deep.segments import Segments

@@ -18,7 +18,7 @@ from typing import Any
 import ray
 from ray.exceptions import ObjectLostError, RayError, RayTaskError
 
-from protogoal.agents.parts import EnvSpaces
+from protogoal.agents.blueprint import EnvSpaces
 from protogoal.config import DeepConfig
 from protogoal.record.events import Event, Happened
 from protogoal.run.log import RunLog

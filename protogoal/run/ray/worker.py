@@ -18,8 +18,8 @@ import torch
 from numpy.typing import NDArray
 
 from protogoal import registry
+from protogoal.agents.blueprint import Seeds
 from protogoal.agents.counting import Counted
-from protogoal.agents.parts import Seeds
 from protogoal.config import DeepConfig
 from protogoal.deep.act import epsilon_ladder
 from protogoal.deep.network import weights_from_arrays

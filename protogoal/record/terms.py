@@ -1,4 +1,4 @@
-"""The words in which goals are spoken of: the same on the page, in the report and in the terminal.
+"""The terms in which goals are spoken of: the same on the page, in the report and in the terminal.
 
 Verdicts have a word and a sign (never a colour alone), and figures that decided them (`DECIDED`); one goal's fate is a
 handful of sentences (`why`). Called by record/goals_table.py, record/report.py and record/inspector/.

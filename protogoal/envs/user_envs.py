@@ -5,7 +5,7 @@ with a function of one's own: `--space module:function` replaces them, `--space 
 instead offer named domains through the entry-point group `protogoal.domains`; each entry is an `OwnDomain`, and its presets
 NAME-protogoal and NAME-r2d2 then stand beside those that come with protogoal.
 
-Called by `domains.own` and `protogoal.api`.
+Called by `domains.user_env` and `protogoal.api`.
 """
 
 from __future__ import annotations

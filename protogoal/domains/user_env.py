@@ -1,4 +1,4 @@
-"""An environment of your own: named on the command line, or announced by an installed package (`envs.own`)."""
+"""An environment of your own: named on the command line, or announced by an installed package (`envs.user_envs`)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, Literal
 from protogoal.config import DeepConfig
 from protogoal.domains.default import DEFAULT
 from protogoal.domains.domain import Domain, Row, Wanted
-from protogoal.envs.own import HERE, EnvReference, announced_domains, can_be_found, own_batch, shows_a_part, space_of
 from protogoal.envs.success import SuccessRule, find_rule
+from protogoal.envs.user_envs import HERE, EnvReference, announced_domains, can_be_found, own_batch, shows_a_part, space_of
 from protogoal.envs.vector import BatchEnv
 from protogoal.envs.views import ActiveView
 from protogoal.envs.workers import WorkerPool

@@ -29,7 +29,7 @@ QUEUE_ROWS = 20_000  # kept in memory while the disk refuses; then the oldest ar
 _CURVES = {"evaluations": EVALUATIONS, "refreshes": REFRESHES}
 
 
-class Bounds:
+class TableLimits:
     """Counts what is in the bounded tables, so that nothing is counted by SQL on the way."""
 
     def __init__(self, connection: sqlite3.Connection):
