@@ -8,7 +8,7 @@ import pytest
 from reference.tiny_deep import TINY, differences, steps_of
 
 from protogoal import ProtoGoalSpace
-from protogoal.domains.own import OwnSettings
+from protogoal.domains.user_env import OwnSettings
 from protogoal.run import checkpoint
 from protogoal.run.local import LocalSession
 
