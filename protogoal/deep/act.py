@@ -276,8 +276,8 @@ class Actor:
         own = {name: getattr(self, name) for name in self._ARRAYS}
         check_actor(state, own | {"core": self.core.numpy()}, self.env.num_bits, self.env.num_actions)
         self.returns.best = float(stored_array(state["best_return"], "best_return", (), "f"))
-        self.returns.steps = stored_like(state["episode_steps"], "episode_steps", self.returns.steps, 0)
-        self.returns.running = stored_like(state["running_return"], "running_return", self.returns.running)
+        self.returns.steps = np.array(stored_like(state["episode_steps"], "episode_steps", self.returns.steps, 0))
+        self.returns.running = np.array(stored_like(state["running_return"], "running_return", self.returns.running))
         self.core = torch.from_numpy(np.array(state["core"], self.core.numpy().dtype))
         for name, mine in own.items():
             setattr(self, name, np.array(state[name], mine.dtype))
