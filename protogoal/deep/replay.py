@@ -5,7 +5,7 @@ for the rare is gone; `novelty_share` brings it back by drawing part of a batch 
 segment: of the goals that are learned (`want`), and of reward. Draws by outcome make rare accidents look likely, so what is
 drawn more often counts for less:
 
-    P(i) = (1 − share)/n + share · q_i,   q_i ∝ N_i^-exponent,   weight_i = (n P(i))^-β,   β = correction · N_i/(N_i + 100)
+    P(i) = (1 − share)/n + share · q_i,   q_i ∝ N_i^-exponent,   weight_i = (n P(i))^-β,   β = correction · N_i/(N_i + 300)
 
 N_i is how often the rarest wanted thing of segment i ever happened. So the first wins are learned from at full weight, and what
 has happened often enough to be judged is learned without bias.
@@ -33,7 +33,7 @@ from protogoal.goals.values import TransitionBatch
 Array = NDArray[Any]
 
 REWARD_SHARE = 0.2  # of the draws by novelty, at least, for segments with a reward
-OFTEN = 100  # times a thing must happen to be corrected by half
+OFTEN = 300  # times a thing must happen to be corrected by half
 DRAWS = 100  # attempts to find a transition that was not truncated
 
 

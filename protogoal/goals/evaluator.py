@@ -78,10 +78,10 @@ class PGESettings(Settings):
     """m: goals drawn by novelty, of which the most reachable from here is pursued (strategy paper)."""
     p_task: float = ranged(0.1, 0.0, 1.0)
     """Share of following the task reward instead of goals, while the task never succeeds."""
-    p_task_most: float = ranged(0.8, 0.0, 1.0)
+    p_task_most: float = ranged(0.5, 0.0, 1.0)
     """The same when the task succeeds in a quarter of its pursuits or more; in between it rises with success."""
-    p_task_of: Literal["steps", "choices"] = "steps"
-    """What p_task is a share of: steps (a pursuit of the task lasts to the end of the episode), or choices, as in the paper."""
+    p_task_of: Literal["steps", "choices"] = "choices"
+    """What p_task is a share of: choices, as in the paper, or steps (a pursuit of the task lasts to the end of the episode)."""
     mastery_threshold: float = ranged(0.6, 0.0, 1.0)
     """κ: a goal is mastered if its success rate over the last 10 pursuits exceeds this."""
     mastery_pursuits: int = ranged(10, 1)
@@ -312,7 +312,7 @@ class ProtoGoalEvaluator:
 
         With shares x of the steps and pursuits of length ℓ (goals) and ℓ₀ (the task):  p = x ℓ / (x ℓ + (1 − x) ℓ₀).
 
-        # DEVIATION(D9): in the paper it is one number, and a share of the choices.
+        # DEVIATION(D9): in the paper it is one number.
         """
         low, high = self.settings.p_task, self.settings.p_task_most
         share = low + max(0.0, high - low) * min(1.0, self.table.task_success / GOOD_SUCCESS)

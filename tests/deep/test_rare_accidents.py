@@ -24,7 +24,8 @@ def one_step_episodes(n, rng):
     return Segments(
         {"cell": np.zeros((2, n, 1), np.int16)}, np.ones((2, n), bool), rng.integers(2, size=(1, n)).astype(np.int16),
         np.zeros((1, n), np.float32), yes, no, bit[None, :, None], yes[..., None], np.full((1, n), -1, np.int32),
-        np.zeros(n, np.int16), np.zeros(n, np.float32), np.zeros((n, 0, 0), np.float16), np.ones(n, np.float32))
+        np.zeros(n, np.int16), np.zeros(n, np.float32), np.ones(n, np.float32), np.zeros((n, 0, 0), np.float16),
+        np.ones(n, np.float32))
 
 
 def learned_value(correction, episodes=200_000, updates=250):

@@ -169,7 +169,7 @@ def test_limits_competence_and_timescales_are_published_with_the_goals():
 
 
 def test_p_task_is_a_share_of_the_steps_by_hand():
-    pge = ProtoGoalEvaluator(4, 2, PGESettings(p_task=0.1, p_task_most=0.8))
+    pge = ProtoGoalEvaluator(4, 2, PGESettings(p_task=0.1, p_task_most=0.8, p_task_of="steps"))
     assert pge.p_task == pytest.approx(0.1)  # nothing was pursued: all lengths count as 1
     pge.record_pursuit([0, TASK], [False, False], [10, 90])
     # 0.1 of the steps: p · 90 = 0.1 (p · 90 + (1 − p) · 10)
