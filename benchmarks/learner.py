@@ -62,7 +62,6 @@ def _segments(spaces: EnvSpaces, config: DeepConfig, rng: np.random.Generator) -
     arrays["action"][:] = rng.integers(spaces.num_actions, size=(steps, n))
     arrays["active"][:] = rng.integers(spaces.num_bits, size=arrays["active"].shape)
     arrays["is_first"][:] = rng.random((steps + 1, n)) < 0.02
-    arrays["scale"][:] = 1.0
     return Segments.from_arrays(arrays | {"weight": np.ones(n, np.float32)})
 
 
