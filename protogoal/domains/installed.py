@@ -30,8 +30,8 @@ def missing(extras: str) -> str:
 def packages() -> list[dict[str, str | bool]]:
     """Other people's environments: package, whether it is installed, how its ids begin, and what pip installs it by."""
     known: dict[str, tuple[list[str], str]] = {}
-    for beginning, (_, by) in PACKAGES.items():
-        module = by.split()[0].replace("-", "_")
+    for beginning, (module, by) in PACKAGES.items():
+        module = module.partition(".")[0]
         if module != "protogoal":
             known.setdefault(module, ([], by))[0].append(f"{beginning}…")
     rows = {module: (f"--env {', '.join(ids)}", by) for module, (ids, by) in known.items()} | DRAWS
