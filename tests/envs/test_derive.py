@@ -11,11 +11,11 @@ from gymnasium import spaces
 
 from protogoal.cli import main
 from protogoal.domains.domain import make_batch_env, settled
-from protogoal.domains.own import OwnSettings, own_environment
+from protogoal.domains.user_env import OwnSettings, own_environment
 from protogoal.envs.counters import INFO
 from protogoal.envs.derive import derive
-from protogoal.envs.own import own_batch, reference, space_of
 from protogoal.envs.readable import readable
+from protogoal.envs.user_envs import own_batch, reference, space_of
 
 
 class Observing(gymnasium.Env):

@@ -8,10 +8,10 @@ import pytest
 
 from protogoal import settings
 from protogoal.cli import main
-from protogoal.domains import own as own_domain
+from protogoal.domains import user_env as own_domain
 from protogoal.domains.domain import make_batch_env
 from protogoal.domains.user_env import OwnSettings, own_environment
-from protogoal.envs import own
+from protogoal.envs import user_envs as own
 from protogoal.envs.user_envs import EnvReference, OwnDomain, announced_domains, make_space, own_batch
 from protogoal.presets import announced_presets
 from protogoal.registry import AGENTS

@@ -119,7 +119,7 @@ def test_ones_own_run_is_resumed_and_judged_with_trust_or_with_its_names_again(c
 
 
 def test_a_domain_that_an_installed_package_announces_needs_no_trust(monkeypatch):
-    from protogoal.envs import own
+    from protogoal.envs import user_envs as own
 
     domain = own.OwnDomain("mine:make", "mine:cells", "cells")
     monkeypatch.setattr(own, "announced_domains", lambda tell=None: {"corridor": domain})
