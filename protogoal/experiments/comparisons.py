@@ -22,9 +22,9 @@ TINY: dict[str, Any] = {
 NO_LIMIT = {name: value for name, value in TINY.items() if name != "env.max_steps"}  # Deep Sea has none
 ONE_CORE = {"threads": 1}  # seeds and arms fill the cores
 AGENTS = (("proto-goal R2D2", "protogoal"), ("R2D2", "r2d2"), ("count bonus", "count-bonus"))
-CHOSEN_ON = (40, 41, 100, 101)
+CHOSEN_ON = (40, 41, 60, 100, 101)
 """Seeds that settings were chosen on or that were looked at meanwhile."""
-FRESH = 60
+FRESH = 70
 """Seeds from here on chose nothing and were not looked at."""
 TEST: dict[str, Any] = {"first_seed": FRESH, "chosen_on": CHOSEN_ON}
 
