@@ -63,6 +63,7 @@ def make_env(name: str, render_mode: str | None = None) -> Any:
         return call(function, name, arguments=arguments, wanted=wish)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*(out of date|deprecated).*", category=DeprecationWarning)
+        warnings.filterwarnings("ignore", message="pkg_resources is deprecated")  # pygame's, which many environments draw with
         return _registered(name.partition(":")[2] if ":" in name else name, arguments | wish)
 
 
@@ -114,7 +115,9 @@ def _imported(module: str, is_own: bool = True) -> Any:
     if is_own and here not in sys.path:  # a command has its own directory on the path, and not the user's
         sys.path.insert(0, here)
     try:
-        return importlib.import_module(module)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="pkg_resources is deprecated")
+            return importlib.import_module(module)
     except ImportError as error:
         raise ValueError(f"cannot import {module!r}: {error}") from error
     except (Exception, SystemExit) as error:  # whatever a user's module does when it is imported
