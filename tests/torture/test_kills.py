@@ -21,6 +21,7 @@ from protogoal.domains.minihack import RiverSettings
 from protogoal.domains.user_env import OwnSettings
 from protogoal.presets import PRESETS
 from protogoal.run import checkpoint, training
+from protogoal.run.directory import RunDirectory
 
 HERE = Path(__file__).parent
 OWN = dataclasses.replace(TINY, env=OwnSettings("bad_envs:corridor", "bad_envs:cells"), steps=1600)
@@ -91,4 +92,7 @@ def test_killed_again_and_again_a_run_ends_as_if_nobody_had(name, tmp_path, monk
 
 def compare(path, whole):
     assert differences(final_state(path), final_state(whole)) == []
-    assert recorded(path) == recorded(whole)
+    ours, theirs = recorded(path), recorded(whole)
+    assert ours[:2] == theirs[:2]
+    if "taxi" not in RunDirectory.open(whole).preset:  # so many pursuits that a commit keeps the newest
+        assert ours[2] == theirs[2]
