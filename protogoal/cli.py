@@ -220,6 +220,7 @@ def _envs(parsed: argparse.Namespace, _: list[str]) -> None:
         print(json.dumps(catalog(), indent=1))
         return
     from rich.console import Console
+    from rich.markup import escape
 
     console = Console(highlight=False, soft_wrap=True)
     for row in catalog():
@@ -230,7 +231,7 @@ def _envs(parsed: argparse.Namespace, _: list[str]) -> None:
         console.print(f"    [dim]presets[/]      {'  '.join(row['presets']) or '–'}\n")
     console.print("Other people's environments, and what draws them:")
     for row in packages():
-        state = "[green]✓ installed[/]" if row["installed"] else f"[yellow]✕ {row['install']}[/]".replace("[pro", "\\[pro")
+        state = "[green]✓ installed[/]" if row["installed"] else f"[yellow]✕ {escape(str(row['install']))}[/]"
         console.print(f"    {row['package']:17} {state}   [dim]{row['words']}[/]")
 
 

@@ -42,7 +42,9 @@ def test_envs_says_what_is_installed_and_what_to_install(capsys, monkeypatch):
     assert main(["envs"]) == 0
     told = capsys.readouterr().out
     assert '✕ pip install "protogoal[minihack]"' in told
-    assert "✕ pip install ale-py" in told
+    assert "✕ pip install 'protogoal[atari]'" in told
+    assert '✕ pip install "protogoal[render]"' in told
+    assert "✕ pip install vizdoom" in told
     assert "✓ installed" in told
 
 
