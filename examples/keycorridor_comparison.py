@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 
 from protogoal.experiments.arms import Arm, Comparison, Scale
+from protogoal.experiments.comparisons import AGENTS, TEST
 
 CORRIDOR = {"env": "minigrid_keycorridor:make_env", "space": "minigrid_keycorridor:proto_goals"}
 
@@ -16,13 +17,12 @@ COMPARISON = Comparison(
     name="keycorridor",
     title="MiniGrid KeyCorridor S3R3",
     claim="does not have this domain; what it says of its own is that goals help where rewards are sparse.",
-    arms=[Arm("proto-goal R2D2", "", CORRIDOR | {"agent": "protogoal"}), Arm("R2D2", "", CORRIDOR | {"agent": "r2d2"})],
+    arms=[Arm(label, "", CORRIDOR | {"agent": agent}) for label, agent in AGENTS],
     scales={"smoke": Scale(3_000, 1), "cpu": Scale(250_000, 3)},
     common={"threads": 1, "evaluation.every": 25_000},
     smoke={"actor.num_envs": 4, "learner.min_replay": 500, "evaluation.episodes": 2, "evaluation.final_episodes": 2},
     command="python examples/keycorridor_comparison.py",
-    first_seed=60,
-    chosen_on=(40, 41, 100, 101),
+    **TEST,
 )
 
 if __name__ == "__main__":

@@ -165,6 +165,17 @@ def _wall_time(out: Path) -> str:
     return f"{shortest:.0f} to {longest:.0f} minutes a run, {total:.1f} hours for the {len(last)} runs one after another"
 
 
+def _cpu_time(out: Path) -> list[str]:
+    """CPU seconds of a run of each arm, in the mean over seeds; nothing where runs did not record them."""
+    last: dict[tuple[str, str], float] = {}
+    for row in read_csv(out / "metrics.csv"):
+        if row["metric"] == "time/cpu_seconds":
+            last[row["arm"], row["seed"]] = max(float(row["value"]), last.get((row["arm"], row["seed"]), 0.0))
+    arms_of = dict.fromkeys(arm for arm, _ in last)
+    means = [f"{arm} {np.mean([spent for (a, _), spent in last.items() if a == arm]):,.0f}" for arm in arms_of]
+    return [f"- CPU seconds of a run, mean: {', '.join(means)}"] if means else []
+
+
 def describe(comparison: Comparison, scale: str, seeds: int, out: Path) -> None:
     """README.md: claim, table, command, commit; a hand-written notes.md beside it is included, and never overwritten."""
     rows = [TABLE_HEAD, "|---" * 8 + "|", *table(comparison, out)]
@@ -179,7 +190,7 @@ def describe(comparison: Comparison, scale: str, seeds: int, out: Path) -> None:
         f"- command: `{command} --scale {scale} --seeds {seeds}`; one run of it: `protogoal {example}`",
         f"- commit: {', '.join(_commits(comparison, seeds, out)) or 'unknown'}",
         f"- machine: {os.cpu_count()} CPU cores, no GPU; date {time.strftime('%Y-%m-%d')}",
-        f"- wall time: {_wall_time(out)}",
+        f"- wall time: {_wall_time(out)}", *_cpu_time(out),
         f"- {seeds_in_words(comparison, seeds)}",
         "- interval: 95 %, Student's t over seeds; where all seeds agree the exact one (Clopper and Pearson)",
         "- raw data: `curves.csv`, `metrics.csv`", ""])

@@ -37,6 +37,7 @@ class RunLog:
         self._returns, self._finished = 0.0, 0
         self._episodes = self._wins = 0  # since the start of the run
         self._last_step = 0
+        self._cpu_since = time.process_time()  # minus what was spent before a resume
         self._tick = Recent()
 
     def timing(self, part: str) -> Timing:
@@ -94,6 +95,7 @@ class RunLog:
             "train_wins": float(self._wins),
         }
         values |= {f"time/{part}": spent / loop for part, spent in self._seconds.items() if part != "loop"}
+        values["time/cpu_seconds"] = self.cpu_seconds
         if self._finished:
             values["train_return"] = self._returns / self._finished
         if self._updates:
@@ -106,19 +108,25 @@ class RunLog:
         self._updates, self._returns, self._finished, self._last_step = 0, 0.0, 0, step
         return values
 
+    @property
+    def cpu_seconds(self) -> float:
+        """CPU seconds of this process since the start of the run; environments in processes of their own are not in it."""
+        return time.process_time() - self._cpu_since
+
     _NUMBERS = ("_updates", "_returns", "_finished", "_episodes", "_wins", "_last_step")
 
     def state_dict(self) -> dict[str, Any]:
         """The sums, as JSON-able values."""
         numbers = {name: getattr(self, name) for name in self._NUMBERS}
         tallies = {kind: list(tally) for kind, tally in self._kinds.items()}
-        return numbers | {"seconds": dict(self._seconds), "figures": dict(self._figures), "kinds": tallies,
-                          "facts": dict(self.facts)}
+        return numbers | {"seconds": dict(self._seconds), "cpu_seconds": self.cpu_seconds, "figures": dict(self._figures),
+                          "kinds": tallies, "facts": dict(self.facts)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take back what `state_dict` gave."""
         for name in self._NUMBERS:
             setattr(self, name, _number(state[name], name))
+        self._cpu_since = time.process_time() - _number(state["cpu_seconds"], "cpu_seconds")
         self.facts = dict(state["facts"])
         for sums in (self._seconds, self._figures, self._kinds):
             sums.clear()

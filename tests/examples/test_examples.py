@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from protogoal.experiments import curves
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
@@ -71,3 +73,15 @@ def test_agents_are_compared_on_an_environment_of_ones_own(tmp_path):
     run("keycorridor_comparison.py", "--redraw", "--out", tmp_path)
     assert {"curves.csv", "learning.png", "README.md"} <= {path.name for path in tmp_path.iterdir()}
     assert (tmp_path / "curves.csv").read_text().count("R2D2") >= 2
+
+
+def test_stable_baselines_is_compared_at_equal_frames(tmp_path):
+    """One short run of an arm: its evaluations and CPU seconds are there, and it is not made twice."""
+    pytest.importorskip("stable_baselines3")
+    words = ("peer_comparison.py", "--out", tmp_path, "--seeds", "1", "--steps", "600", "--every", "300", "--episodes", "1",
+             "--task", "KeyCorridor", "--arm", "Stable-Baselines3 DQN + HER")
+    assert "at 300 steps" in run(*words)
+    rows = curves.read_csv(tmp_path / "curves.csv")
+    assert [row["step"] for row in rows] == ["300", "600"]
+    assert float(rows[0]["cpu_seconds"]) > 0.0
+    assert "steps" not in run(*words)

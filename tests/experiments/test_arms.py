@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from protogoal.domains.default import DEFAULT
 from protogoal.experiments import EXPERIMENTS, arms, arms_readme, curves, experiment, redraw
 from protogoal.experiments.comparisons import COMPARISONS
 from protogoal.presets import PRESETS
@@ -192,9 +193,11 @@ def test_every_named_comparison_exists_and_its_arms_are_presets_with_known_field
         assert {"smoke", "cpu", "paper"} <= set(comparison.scales)
         assert len({arm.label for arm in comparison.arms}) == len(comparison.arms)
         for arm in comparison.arms:
-            assert arm.preset in PRESETS
-            for dotted in {**comparison.common, **arm.fields, **comparison.smoke}:
-                value = PRESETS[arm.preset]
+            assert (arm.preset in PRESETS) != ("env" in arm.fields)
+            start = PRESETS[arm.preset] if arm.preset else DEFAULT
+            named = () if arm.preset else ("agent", "env")  # options that are no settings
+            for dotted in {**comparison.common, **arm.fields, **comparison.smoke}.keys() - named:
+                value = start
                 for part in dotted.split("."):
                     value = getattr(value, part)
 

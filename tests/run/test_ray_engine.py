@@ -63,7 +63,8 @@ def saved(state):
 
 def without_clock(state):
     state = {key: value for key, value in state.items() if key != "ray"}
-    log = {key: value for key, value in state["log"].items() if key not in ("seconds", "figures", "facts")}  # sums by call
+    sums = ("seconds", "cpu_seconds", "figures", "facts")  # by call
+    log = {key: value for key, value in state["log"].items() if key not in sums}
     return state | {"log": log}
 
 

@@ -17,11 +17,13 @@ from protogoal.record.store import Store, StoreReader
 from protogoal.run import checkpoint, training
 from protogoal.run.directory import RunDirectory
 from protogoal.run.local import LocalSession
+from protogoal.run.log import RunLog
 
 
 def final_state(path):
     state = checkpoint.load_latest(path / "checkpoints")[1]
-    state["log"].pop("seconds")  # the only part that no two runs share
+    for name in ("seconds", "cpu_seconds"):  # the only parts that no two runs share
+        state["log"].pop(name)
     return state
 
 
@@ -207,3 +209,12 @@ def test_a_run_whose_checkpoints_are_all_damaged_does_not_begin_again_in_silence
         file.write_bytes(file.read_bytes()[:-5])
     with pytest.raises(ValueError, match="no other is left"), pytest.warns(UserWarning, match="trying the one before"):
         training.resume(run.path)
+
+
+def test_the_log_counts_cpu_seconds_over_a_resume():
+    log = RunLog()
+    log.load_state_dict(RunLog().state_dict() | {"cpu_seconds": 100.0})
+    assert 100.0 <= log.cpu_seconds < 160.0
+    assert log.metrics(10)["time/cpu_seconds"] >= 100.0
+    with pytest.raises(ValueError, match="cpu_seconds"):
+        log.load_state_dict(RunLog().state_dict() | {"cpu_seconds": "much"})

@@ -53,7 +53,8 @@ def start(path, name):
 
 def final_state(path):
     state = checkpoint.load_latest(path / "checkpoints")[1]
-    state.get("log", {}).pop("seconds", None)
+    for name in ("seconds", "cpu_seconds"):
+        state.get("log", {}).pop(name, None)
     return state
 
 
