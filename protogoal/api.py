@@ -26,7 +26,7 @@ from protogoal.record.statistics import exact_interval
 from protogoal.run import checkpoint
 from protogoal.run.directory import RunDirectory
 from protogoal.run.goal_columns import goal_id
-from protogoal.run.playing import load_session
+from protogoal.run.playing import load_session, watch
 from protogoal.run.training import Askable, make_player
 from protogoal.run.training import train as train_run
 from protogoal.run.trust import Trust, check
@@ -92,7 +92,7 @@ def load(path: str | Path, trust: bool | Trust = False) -> Agent:
     """The agent of a run directory as its last checkpoint has it, or one that `Agent.save` wrote.
 
     Either may name code, the functions that make the environment: it is imported only where you `trust` its source. A saved
-    agent can be asked without it (`predict`, `goals`); only `evaluate` plays.
+    agent can be asked without it (`predict`, `goals`); only `evaluate` and `watch` play.
     """
     path, granted = Path(path), Trust(everything=trust) if isinstance(trust, bool) else trust
     if path.is_dir():
@@ -176,6 +176,10 @@ class Agent:
         low, high = (None, None) if won is None else exact_interval(won, episodes)
         return {"success": None if won is None else won / episodes, "low": low, "high": high, "mean_return": result.mean_return,
                 "episodes": episodes, "steps": self.steps}
+
+    def watch(self, out: str | Path, goal: int | str | None = None, seed: int = 1) -> str:
+        """A GIF of one episode for the task, or of one pursuit of a goal; returns what it shows."""
+        return watch(self._session, self.goal_id(goal), Path(out), seed)
 
     def save(self, path: str | Path) -> None:
         """One small file with weights, configuration and goals; `load` needs nothing else, and it cannot execute code."""

@@ -124,7 +124,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_trust_options(evaluate)
 
     watch = command("watch", _watch, "what the agent does, for the task or for one goal, as a GIF")
-    watch.add_argument("run", type=Path, help="directory of the run")
+    watch.add_argument("run", type=Path, help="directory of the run, or a saved agent")
     watch.add_argument("--goal", help="name or id of a goal, as in protogoal goals (default: the task)")
     watch.add_argument("--out", type=Path, required=True, help="the GIF to write")
     watch.add_argument("--seed", type=int, default=1, help="seed of the episode (default 1)")
@@ -369,9 +369,9 @@ def _goal(parsed: argparse.Namespace) -> int | str | None:
 
 
 def _watch(parsed: argparse.Namespace, _: list[str]) -> None:
-    from protogoal.run.playing import watch
+    from protogoal.api import load
 
-    print(watch(parsed.run, _goal(parsed), parsed.out, parsed.seed, _trust(parsed)))
+    print(load(parsed.run, _trust(parsed)).watch(parsed.out, _goal(parsed), parsed.seed))
 
 
 def _play(parsed: argparse.Namespace, _: list[str]) -> int:

@@ -126,7 +126,7 @@ class RunLog:
         """Take back what `state_dict` gave."""
         for name in self._NUMBERS:
             setattr(self, name, _number(state[name], name))
-        self._cpu_since = time.process_time() - _number(state["cpu_seconds"], "cpu_seconds")
+        self._cpu_since = time.process_time() - _number(state.get("cpu_seconds", 0.0), "cpu_seconds")
         self.facts = dict(state["facts"])
         for sums in (self._seconds, self._figures, self._kinds):
             sums.clear()

@@ -11,8 +11,7 @@ from protogoal.files import write_whole
 from protogoal.record.gif import encode_gif
 from protogoal.run import checkpoint, trust
 from protogoal.run.directory import RunDirectory
-from protogoal.run.goal_columns import goal_id
-from protogoal.run.training import Player, load_state, make_player
+from protogoal.run.training import Askable, Player, load_state, make_player
 
 
 def load_session(path: Path, granted: trust.Trust = trust.NOTHING) -> Player:
@@ -27,16 +26,14 @@ def load_session(path: Path, granted: trust.Trust = trust.NOTHING) -> Player:
     return session
 
 
-def watch(path: Path, goal: int | str | None, out: Path, seed: int, granted: trust.Trust = trust.NOTHING) -> str:
+def watch(player: Askable, goal: int | None, out: Path, seed: int) -> str:
     """Write a GIF of one episode for the task, or of one pursuit; returns what it shows."""
     if out.suffix.lower() != ".gif":
         raise ValueError(f"--out must name a .gif file, got {out}")
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="pkg_resources")  # pygame's, of no use to a reader
-        session = load_session(path, granted)
-        pursued = goal_id(session.goal_columns(), goal) if isinstance(goal, str) else goal
         try:
-            frames, captions = zip(*session.play(pursued, seed), strict=True)
+            frames, captions = zip(*player.play(goal, seed), strict=True)
         except gymnasium.error.DependencyNotInstalled as error:
             raise ValueError(f"a package that draws is missing, mostly pygame: pip install 'protogoal[render]' ({error})") from None
     data = encode_gif(frames, captions)

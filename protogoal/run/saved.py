@@ -90,6 +90,9 @@ class SavedAgent(Player):
     def evaluate(self, episodes: int, seed: int, goal: int | None = None) -> NoReturn:
         raise ValueError(f"to play, the agent needs its environment: {self._why}")
 
+    def play(self, goal: int | None, seed: int) -> NoReturn:
+        self.evaluate(1, seed, goal)
+
 
 def _goals(state: Mapping[str, Any], num_bits: int) -> dict[str, Any]:
     """Columns, members and slots of a file, checked."""

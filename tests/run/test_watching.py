@@ -2,6 +2,7 @@
 
 import pytest
 
+import protogoal
 from protogoal.cli import main
 
 SMALL = ["--actor.num_envs", "8", "--learner.min_replay", "300", "--learner.batch_size", "4", "--network.hidden", "32",
@@ -15,6 +16,9 @@ def test_a_deep_run_is_watched_for_the_task_and_for_a_goal(preset, more, tmp_pat
     assert main(["train", preset, "--run", run, "--steps", "800", *SMALL, *more]) == 0
     assert main(["watch", run, "--out", str(gif)]) == 0
     assert gif.read_bytes()[:6] == b"GIF89a"
+    assert "the task: step" in capsys.readouterr().out
+    protogoal.load(run).save(tmp_path / "saved.npz")
+    assert main(["watch", str(tmp_path / "saved.npz"), "--out", str(gif)]) == 0  # the file alone is enough
     assert "the task: step" in capsys.readouterr().out
     if preset.endswith("protogoal"):
         assert main(["watch", run, "--goal", "9", "--out", str(gif)]) == 0
