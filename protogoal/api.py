@@ -194,21 +194,15 @@ class Run:
         self.directory = RunDirectory.open(Path(path))
         self.config = self.directory.config
         with StoreReader(self.directory.path) as store:
-            self.metrics = _rows(store, "SELECT name, step, seconds, value FROM metrics ORDER BY name, step")
-            self.evaluations = _rows(store, "SELECT * FROM evaluations ORDER BY step")
-            self.goals = _rows(store, "SELECT * FROM goals ORDER BY id")
-            self.events = _rows(store, "SELECT step, seconds, text FROM events ORDER BY step")
+            self.metrics = table(store.columns("SELECT name, step, seconds, value FROM metrics ORDER BY name, step"))
+            self.evaluations = table(store.columns("SELECT * FROM evaluations ORDER BY step"))
+            self.goals = table(store.columns("SELECT * FROM goals ORDER BY id"))
+            self.events = table(store.columns("SELECT step, seconds, text FROM events ORDER BY step"))
 
 
 def read_run(path: str | Path) -> Run:
     """Metrics, evaluations, goals and events of a run directory; also while it trains."""
     return Run(path)
-
-
-def _rows(store: StoreReader, sql: str) -> Table:
-    records = store.records(sql)
-    names = list(records[0]) if records else []
-    return table({name: np.array([record[name] for record in records]) for name in names})
 
 
 def table(columns: Mapping[str, Any]) -> Table:

@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = {word.partition("=")[0] for word in words}
         if words[:1] == ["train"] and words[1:2] and words[1].startswith("-") and {"--env", "--space", "--info"} & options:
             words.insert(1, OWN)  # else the value of the first field would be read as the preset
-        parsed, rest = _parser().parse_known_args(words)
+        parsed, rest = make_parser().parse_known_args(words)
         if rest and parsed.command != "train":
             raise ValueError(f"unknown option {rest[0]} (see protogoal {parsed.command} --help)")
         return int(parsed.run_command(parsed, rest) or 0)
@@ -79,7 +79,8 @@ def _trouble(error: Exception) -> str | None:
     return "something is nested too deeply to be read" if isinstance(error, RecursionError) else None
 
 
-def _parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
+    """The command's whole grammar, but for the fields of a preset."""
     parser = _Parser(prog="protogoal", description="Exploration by self-chosen goals.")
     parser.add_argument("--version", action="version", version=f"protogoal {metadata.version('protogoal')}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
@@ -296,7 +297,8 @@ def _write_report(run: Path) -> None:
     """report.html of a run that has ended."""
     from protogoal.record.report import report
 
-    report([run], run / "report.html", beside=False)
+    with _sound([run]):
+        report([run], run / "report.html", beside=False)
     print(f"report: {run / 'report.html'}")
 
 

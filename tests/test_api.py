@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 
 import protogoal
+from protogoal.presets import PRESETS
 from protogoal.record.recorders import CSV
+from protogoal.record.store import Store
 from protogoal.run import checkpoint
+from protogoal.run.directory import RunDirectory
 
 pytest.importorskip("torch")
 sys.path.insert(0, str(Path(__file__).parent / "envs"))
@@ -166,6 +169,17 @@ def test_a_run_is_opened_and_read_again(agent, run):
     assert list(record.goals["name"])[:6] == [f"cell {i}" for i in range(6)]
     with pytest.raises(ValueError, match="neither its directory nor a saved agent"):
         protogoal.load(run / "nothing")
+
+
+def test_tables_of_a_run_that_has_recorded_nothing_yet_have_their_columns(tmp_path):
+    run = RunDirectory.create(tmp_path / "run", "taxi-qlearning", PRESETS["taxi-qlearning"], "local")
+    Store.create(run.path / "run.db").close()
+    record = protogoal.read_run(run.path)
+    assert set(record.metrics) == {"name", "step", "seconds", "value"}
+    assert {"step", "episodes", "successes", "mean_return"} <= set(record.evaluations)
+    assert {"id", "name", "kind", "verdict"} <= set(record.goals)
+    assert set(record.events) == {"step", "seconds", "text"}
+    assert len(record.goals["name"]) == len(record.metrics["value"]) == 0
 
 
 def test_functions_that_cannot_be_found_again_are_refused_where_a_run_shall_last(tmp_path):

@@ -32,7 +32,7 @@ class DeepSea:
         self.space = ObjectGrid(("diver",), size, size)
         dtype = np.dtype(np.int16 if size * size <= np.iinfo(np.int16).max else np.int32)
         self.observation_spec = {"active": ArraySpec((1,), dtype, "active", size * size)}
-        self._right = np.random.default_rng(layout).integers(2, size=(size, size))
+        self.right = np.random.default_rng(layout).integers(2, size=(size, size))
         self.row = np.zeros(num_envs, np.int64)
         self.column = np.zeros(num_envs, np.int64)
 
@@ -44,7 +44,7 @@ class DeepSea:
 
     def step(self, actions: np.ndarray) -> BatchStep:
         """One row down; at the bottom the episode ends."""
-        goes_right = np.asarray(actions) == self._right[self.row, self.column]
+        goes_right = np.asarray(actions) == self.right[self.row, self.column]
         is_last = self.row == self.size - 1
         found = goes_right & is_last & (self.column == self.size - 1)
         reward = (found - MOVE_COST / self.size * goes_right).astype(np.float32)

@@ -70,7 +70,7 @@ class WorkerPool:
             close(probe)
         self.crashed = np.zeros(self.num_envs, np.bool_)
         self._steps = np.zeros(self.num_envs, np.int64)  # of each episode before the last step
-        self._timeout = timeout
+        self.timeout = timeout
         self._on_event = on_event or (lambda text: None)
         self._history = np.zeros((self.num_envs, 512), np.uint16)  # actions of the episodes under way
         self._stepping = False
@@ -80,13 +80,13 @@ class WorkerPool:
             context = _context()
             buffer = context.RawArray(ctypes.c_uint8, self.layout.nbytes)
             edges = np.linspace(0, self.num_envs, self.num_workers + 1).astype(int).tolist()
-            directory = tempfile.mkdtemp(prefix="protogoal-workers-")  # the environments' files live in here
+            self.directory = tempfile.mkdtemp(prefix="protogoal-workers-")  # the environments' files live in here
             self._workers = [
-                _Worker(context, w, factory, first, last - first, self.layout, buffer, directory)
+                _Worker(context, w, factory, first, last - first, self.layout, buffer, self.directory)
                 for w, (first, last) in enumerate(itertools.pairwise(edges))
             ]
             self._arrays = self.layout.views(buffer)
-            self._finalizer = weakref.finalize(self, _close, self._workers, directory)
+            self._finalizer = weakref.finalize(self, _close, self._workers, self.directory)
             for worker in self._workers:
                 worker.start()
         else:
@@ -98,6 +98,11 @@ class WorkerPool:
         self._ended = {name: self._arrays[f"final/{name}"] for name in self.layout.parts}
         self.previous = {name: array.copy() for name, array in self.observation.items()}
         self.final = self.observation
+
+    @property
+    def pids(self) -> list[int]:
+        """The processes of the workers, in the order of their environments."""
+        return [worker.pid for worker in self._workers]
 
     def reset(self, seed: int | None = None) -> None:
         """Starts all episodes anew. A seed fixes all that follows; without one the next episodes of the old seed begin."""
@@ -195,10 +200,10 @@ class WorkerPool:
             return
         for worker in self._workers:
             if worker.busy:  # an exception (Ctrl-C) came between its command and its answer
-                worker.receive(self._timeout)
+                worker.receive(self.timeout)
             worker.send(command, replay)
         for worker in self._workers:
-            why = worker.receive(self._timeout)
+            why = worker.receive(self.timeout)
             if why is None:
                 worker.failures = 0
             else:
@@ -218,7 +223,7 @@ class WorkerPool:
             self._arrays["length"][part] = 0
             worker.start()
             worker.send("reset")
-            again = worker.receive(self._timeout)
+            again = worker.receive(self.timeout)
             if again is None:
                 break
             why = again
@@ -251,6 +256,10 @@ class _Worker:
         self._directory = os.path.join(directory, str(number))
         self._process: Any = None
         self._pipe: Connection | None = None
+
+    @property
+    def pid(self) -> int:
+        return int(self._process.pid)
 
     def start(self) -> None:
         os.makedirs(self._directory)

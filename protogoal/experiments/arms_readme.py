@@ -65,7 +65,7 @@ def table(comparison: Comparison, out: Path) -> list[str]:
         return f"{mean:.2f} | {'one seed' if np.isnan(low) else f'{low:.2f}–{high:.2f}'}"
 
     return [f"| {row['arm']} | {row['seeds']} | {row['steps']:,} | {cells('last', row)} | {cells('whole', row)} "
-            f"| {_solved(row['solved'])} |" for row in summary(comparison, out)]
+            f"| {when_solved(row['solved'])} |" for row in summary(comparison, out)]
 
 
 def leads(comparison: Comparison, out: Path) -> list[str]:
@@ -136,7 +136,7 @@ def _probability(p: float) -> str:
     return "below 0.0001" if p < 1e-4 else f"{p:.1g}" if p < 0.01 else f"{p:.2f}"
 
 
-def _solved(steps: Sequence[float], most: int = 5) -> str:
+def when_solved(steps: Sequence[float], most: int = 5) -> str:
     """From which step each seed was solved; of more than `most` seeds how many of them, the first and the last."""
 
     def words(step: float) -> str:

@@ -89,7 +89,7 @@ def run(scale: str, seeds: int | None, out: Path) -> None:
     try:
         out.mkdir(parents=True, exist_ok=True)
         with Progress(len(jobs), "controllability", "jobs") as bar:
-            for done, judged in enumerate(_all(jobs), 1):
+            for done, judged in enumerate(judge_all(jobs), 1):
                 whole.add(judged)
                 bar.update(done)
         write_csv(out / "f1.csv", F1, whole.f1)
@@ -174,7 +174,7 @@ def _values(domain: str, seen: NDArray[np.int64], dynamics: Dynamics, values: Se
     return rows
 
 
-def _all(jobs: Sequence[tuple[str, str, int, Sequence[int]]]) -> Iterator[Judged]:
+def judge_all(jobs: Sequence[tuple[str, str, int, Sequence[int]]]) -> Iterator[Judged]:
     """The results of all jobs in their order, computed on all cores this process may use."""
     judge("delayed", "trained", 0, (2,))  # compiles, here and once
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -161,7 +161,7 @@ def _watch(process: subprocess.Popen[bytes], engine: str, seconds: float, run_pa
         for child in [main, *main.children(recursive=True)]:
             try:
                 command = child.cmdline()
-                name = "session" if child.pid == process.pid else _role(command)
+                name = "session" if child.pid == process.pid else role_of(command)
                 if command and command[0].endswith("/raylet"):
                     rows.append((engine, now, step, "object store", _shared_bytes(child.pid) / 1e6, 0.0))
                 if name:
@@ -182,7 +182,7 @@ def _shared_bytes(process: int) -> int:
     return sum(found.values())
 
 
-def _role(command: list[str]) -> str:
+def role_of(command: list[str]) -> str:
     """What a process of Ray is, in a word; empty for those that only come and go."""
     words = " ".join(command)
     if words.startswith("ray::"):

@@ -47,7 +47,7 @@ def run(scale: str, seeds: int | None, out: Path) -> None:
             comparison.run(scale, seeds, out / name)
         else:
             print(f"{name} is passed over: it needs pip install \"protogoal[deep]\"")
-    _describe(out)
+    describe(out)
 
 
 def plot(out: Path) -> None:
@@ -60,7 +60,7 @@ def _finished(out: Path) -> list[str]:
     return [name for name in COMPARISONS if (out / name / "curves.csv").is_file()]
 
 
-def _describe(out: Path) -> None:
+def describe(out: Path) -> None:
     lines = [
         "# Ways to choose goals", "",
         "Success of the evaluator over the last tenth of training, and over all of it, which tells fast rules from slow ones; "

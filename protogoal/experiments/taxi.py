@@ -108,7 +108,7 @@ def _train_all(jobs: Sequence[Job]) -> list[dict[str, Any]]:
 
 
 def _train_missing(jobs: Sequence[Job]) -> Iterator[tuple[Job, dict[str, Any]]]:
-    processes = min(_cores(), len(jobs))
+    processes = min(cores(), len(jobs))
     if processes == 0:
         return
     _warm_up()  # here, once: workers would each compile, and at the same time
@@ -128,7 +128,7 @@ def _train_missing(jobs: Sequence[Job]) -> Iterator[tuple[Job, dict[str, Any]]]:
             pool.shutdown(cancel_futures=True)
 
 
-def _cores() -> int:
+def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -13,6 +13,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+import numpy.typing as npt
+
 from protogoal.record.connection import check_schema, is_gone, open_to_read
 
 Parameters = Sequence[Any] | dict[str, Any]
@@ -57,6 +60,11 @@ class StoreReader:
         """All rows of a query, as dicts by column name."""
         names, rows = self._ask(sql, parameters)
         return [dict(zip(names, row, strict=True)) for row in rows]
+
+    def columns(self, sql: str, parameters: Parameters = ()) -> dict[str, npt.NDArray[Any]]:
+        """The columns of a query by name; each is empty where there are no rows."""
+        names, rows = self._ask(sql, parameters)
+        return {name: np.array([row[i] for row in rows]) for i, name in enumerate(names)}
 
     def _ask(self, sql: str, parameters: Parameters) -> tuple[list[str], list[tuple[Any, ...]]]:
         try:

@@ -54,8 +54,9 @@ Row = tuple[Any, ...]
 class Store:
     """One run's file, open for writing. Safe to call from several threads of the one process that writes."""
 
-    def __init__(self, path: Path, connection: sqlite3.Connection, lock_file: IO[str]):
+    def __init__(self, path: Path, connection: sqlite3.Connection, lock_file: IO[str], clock: Callable[[], float] = time.monotonic):
         self.path = path
+        self._clock = clock
         self._connection = connection
         self._lock_file = lock_file
         self._lock = threading.RLock()
@@ -63,19 +64,19 @@ class Store:
         self._pursuits: list[Row] = []
         self._refused_before = False
         self._forgotten = self._forgotten_at = 0  # rows, and the step by then
-        self._last_commit = time.monotonic()
+        self._last_commit = clock()
         self._progress: tuple[int, float] | None = None
         self._refreshes = 0
         sql = "SELECT max(seconds) FROM metrics UNION SELECT max(seconds) FROM refreshes"
         elapsed = [row[0] for row in connection.execute(sql) if row[0] is not None]
-        self._began = time.monotonic() - max(elapsed, default=0.0)
+        self._began = clock() - max(elapsed, default=0.0)
         self._newest: tuple[int, goal_rows.Snapshot, Callable[[int], GoalName]] | None = None
         self._grid: tuple[int, int] | None = None
         self._load_state()
 
     @classmethod
-    def create(cls, path: str | Path, meta: Mapping[str, Any] | None = None) -> Store:
-        """A new file; it must not exist yet. `meta`: JSON values that describe the run (preset, seed, …)."""
+    def create(cls, path: str | Path, meta: Mapping[str, Any] | None = None, clock: Callable[[], float] = time.monotonic) -> Store:
+        """A new file; it must not exist yet. `meta`: JSON values that describe the run (preset, seed, …). `clock`: in seconds."""
         path = Path(path)
         if path.exists():
             raise ValueError(f"{path} exists already; a run's store is created once (Store.open appends to it)")
@@ -90,7 +91,7 @@ class Store:
                     making.executescript(f"BEGIN; {TABLES}")
                     making.executemany(WRITE["meta"], rows)
                     making.execute("COMMIT")
-            return cls(path, open_to_write(path), lock_file)
+            return cls(path, open_to_write(path), lock_file, clock)
         except (sqlite3.Error, OSError) as error:
             lock_file.close()
             raise ValueError(f"cannot create {path}: {error}") from None
@@ -241,7 +242,7 @@ class Store:
         A disk that refuses is told in one warning, and tried again at the next call.
         """
         with self._lock:
-            self._last_commit = time.monotonic()
+            self._last_commit = self._clock()
             queue = [*self._queue, ("pursuits", self._pursuits)]
             if self._forgotten:
                 words = f"{self._forgotten:,} rows of the record were forgotten while the disk refused them"
@@ -305,7 +306,7 @@ class Store:
             self._load_state()
 
     def _seconds(self) -> float:
-        return time.monotonic() - self._began
+        return self._clock() - self._began
 
     def _add(self, table: str, rows: list[Row]) -> None:
         with self._lock:
@@ -313,7 +314,7 @@ class Store:
             self._commit_sometimes()
 
     def _commit_sometimes(self) -> None:
-        if time.monotonic() - self._last_commit >= COMMIT_SECONDS:
+        if self._clock() - self._last_commit >= COMMIT_SECONDS:
             self.flush()
 
     def _refused(self, error: sqlite3.Error) -> None:

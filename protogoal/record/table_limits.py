@@ -26,7 +26,7 @@ EVENTS = 2_000  # the newest
 NAME_CHARACTERS = 400  # a longer name is cut
 QUEUE_ROWS = 20_000  # kept in memory while the disk refuses; then the oldest are forgotten
 
-_CURVES = {"evaluations": EVALUATIONS, "refreshes": REFRESHES}
+CURVES = {"evaluations": EVALUATIONS, "refreshes": REFRESHES}
 
 
 class TableLimits:
@@ -35,7 +35,7 @@ class TableLimits:
     def __init__(self, connection: sqlite3.Connection):
         self._connection = connection
         self._points = Counter(dict(self._all("SELECT name, count(*) FROM metrics GROUP BY name")))
-        self._rows = Counter({table: self._size(table) for table in (*_CURVES, "goal_history")})
+        self._rows = Counter({table: self._size(table) for table in (*CURVES, "goal_history")})
 
     def keep(self, written: Counter[str], points: Counter[str], num_goals: int) -> None:
         """Thin what is over its bound. `written`: new rows by table; `points`: new points by metric name."""
@@ -43,7 +43,7 @@ class TableLimits:
         self._rows += written
         for name in [name for name in points if self._points[name] > METRIC_POINTS]:
             self._thin_metric(name)
-        for table, bound in _CURVES.items():
+        for table, bound in CURVES.items():
             if self._rows[table] > bound:
                 self._thin_curve(table)
         # Four rows a goal at least, so that thinning always makes room.

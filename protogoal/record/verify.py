@@ -27,13 +27,18 @@ REALS = {
     "metrics": ("seconds", "value"),
     "goals": tuple(name for name, kind in STATE.items() if kind.startswith("REAL")),
 }
+PLACES = {"goals": ("row", "col")}
 TEXTS = {"metrics": ("name",), "goals": ("name", "kind", "members", "parents"), "events": ("text",), "clips": ("kind",)}
 
 
 def check_record(path: Path) -> None:
-    """A ValueError that names the first column with a value of the wrong type, or an entry of `meta` that is no JSON."""
+    """A ValueError that names what SQLite finds wrong, the first column with a value of the wrong type, or an entry of `meta`."""
     with StoreReader(path) as reader:
-        for columns, allowed in ((INTEGERS, "'integer'"), (REALS, "'real', 'integer', 'null'"), (TEXTS, "'text'")):
+        found = reader.rows("PRAGMA integrity_check(1)")
+        if found != [("ok",)]:
+            raise ValueError(f"{reader.path} is damaged: {' '.join(str(found[0][0]).split())}")
+        for columns, allowed in ((INTEGERS, "'integer'"), (PLACES, "'integer', 'null'"), (REALS, "'real', 'integer', 'null'"),
+                                 (TEXTS, "'text'")):
             for table, names in columns.items():
                 for name in names:
                     found = reader.rows(f"SELECT typeof({name}) FROM {table} WHERE typeof({name}) NOT IN ({allowed}) LIMIT 1")
@@ -43,6 +48,9 @@ def check_record(path: Path) -> None:
             wild = reader.rows(f"SELECT verdict FROM {table} WHERE verdict NOT BETWEEN 0 AND {max(Verdict)} LIMIT 1")
             if wild:
                 raise ValueError(f"{reader.path} is damaged: {table}.verdict holds {wild[0][0]}, allowed are 0…{max(Verdict)}")
+        outside = reader.rows("SELECT row, col FROM goals WHERE row < 0 OR col < 0 OR (row IS NULL) <> (col IS NULL) LIMIT 1")
+        if outside:
+            raise ValueError(f"{reader.path} is damaged: a goal lies in row {outside[0][0]}, column {outside[0][1]} of its grid")
         try:
             reader.meta()
         except (ValueError, TypeError):

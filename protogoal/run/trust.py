@@ -70,12 +70,12 @@ def forbid_imports_below(directory: Path) -> None:
     here = Path.cwd()
     if _is_below(here, [directory]):
         raise ValueError(f"code is never imported from a run's own directory, and this is {here}; start from another directory")
-    if not any(isinstance(finder, _Guard) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Guard())
-    _Guard.directories.append(directory)
+    if not any(isinstance(finder, ImportGuard) for finder in sys.meta_path):
+        sys.meta_path.insert(0, ImportGuard())
+    ImportGuard.directories.append(directory)
 
 
-class _Guard(MetaPathFinder):
+class ImportGuard(MetaPathFinder):
     """Stands before all other finders and refuses what they find in the wrong place."""
 
     directories: list[Path] = []  # noqa: RUF012  (one list for the process)

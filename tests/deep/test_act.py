@@ -104,18 +104,17 @@ def played(actor, windows, goals, randomly=False):
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 0.3])
-def test_trials_are_the_random_actions_before_what_turned_on(epsilon):
+def test_trials_are_the_random_actions_before_what_turned_on(epsilon, monkeypatch):
     env = Corridor(length=6, num_envs=4, limit=11)
     actor = make_actor(env, keeps_trials=True, epsilon_base=epsilon, epsilon_exponent=0.0)
     drawn = []
-    choose = actor._choose_actions
+    step = env.step
 
-    def remember(z, pursued, act_randomly):
-        action = choose(z, pursued, act_randomly)
+    def remember(action):
         drawn.append(actor.past[:, 0].copy())
-        return action
+        return step(action)
 
-    actor._choose_actions = remember
+    monkeypatch.setattr(env, "step", remember)
     found, (before, action, after, over) = played(actor, 12, goal_set([2]))
     is_random = np.array(drawn).T >= 0  # [N, T]
     assert (np.array(drawn).T[is_random] == action[is_random]).all()
@@ -172,9 +171,11 @@ def test_goals_that_are_encoded_once_are_pursued_as_if_they_were_in_every_state(
                                np.random.SeedSequence(0))
         actor = Actor(env, network, ActorSettings(num_envs=8, epsilon_base=0.3), REPLAY, np.random.SeedSequence(3))
         if in_every_state:
-            def choose(z, pursued, randomly, actor=actor):
-                return Actor._choose_actions(actor, z, actor.network.encode(torch.from_numpy(actor.slots)), randomly)
-            monkeypatch.setattr(actor, "_choose_actions", choose)
+            def values(z, goals, actor=actor, q_of=network.q_of):
+                if goals.shape[1] == 1 and len(z) == len(actor.slots):  # of what is pursued, not of what is on offer
+                    goals = actor.network.encode(torch.from_numpy(actor.slots)).unsqueeze(1)
+                return q_of(z, goals)
+            monkeypatch.setattr(network, "q_of", values)
         windows.append([actor.collect(goal_set([2, 3, 5])).segments for _ in range(6)])
     for once, every in zip(*windows, strict=True):
         assert (once.action == every.action).all()

@@ -9,15 +9,14 @@ import pytest
 
 pytest.importorskip("torch")
 
-import torch
-
 import protogoal
 from protogoal.deep import act, learn
-from protogoal.deep.act import read_states
 from protogoal.deep.learn import Learner
 from protogoal.goals.desirability import CRITERIA
 from protogoal.goals.scale import Returns, TaskScale, legible
 from protogoal.goals.table import GoalTable
+from protogoal.run.playing import load_session
+from protogoal.run.trust import EVERYTHING
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "envs"))
 import own_corridor
@@ -89,6 +88,12 @@ def trained(make, steps=2400, **more):
     return protogoal.train(make, own_corridor.cells, steps=steps, **TINY | more)
 
 
+def session_of(path, make, steps=2400, **more):
+    """The session that a run ended with."""
+    trained(make, steps, run=path, **more)
+    return load_session(path, EVERYTHING)
+
+
 @pytest.mark.parametrize(("make", "steps"), [(own_corridor.make, 2400), (own_corridor.rich, 2400), (own_corridor.costly, 6000)])
 def test_a_corridor_is_learned_whatever_its_rewards_are(make, steps):
     agent = trained(make, steps)
@@ -96,27 +101,23 @@ def test_a_corridor_is_learned_whatever_its_rewards_are(make, steps):
     assert agent.predict(np.array([[0], [1], [2], [3], [4]])).tolist() == [1] * 5
 
 
-def test_episodes_of_ten_thousand_steps_are_learned():
-    agent = trained(own_corridor.long, 5000, evaluation__final_episodes=1, evaluation__max_steps=200)
-    agent.reset()
-    assert agent.predict(np.array([[0], [1], [2], [3]])).tolist() == [1] * 4
-    learner = agent._session.agent.learner
+def test_episodes_of_ten_thousand_steps_are_learned(tmp_path):
+    session = session_of(tmp_path / "run", own_corridor.long, 5000, evaluation__final_episodes=1, evaluation__max_steps=200)
+    assert protogoal.load(tmp_path / "run", trust=True).predict(np.array([[0], [1], [2], [3]])).tolist() == [1] * 4
+    learner = session.agent.learner
     assert 20 < learner.scale.value <= 100
-    batch = agent._session.agent.replay.sample(8, np.random.default_rng(0))
+    batch = session.agent.replay.sample(8, np.random.default_rng(0))
     assert np.abs(learner.paid(replace(batch, reward=np.ones_like(batch.reward))).reward).max() < 0.05
 
 
 def goal_actions_right(agent):
     """Share of cells and goals of the corridor where the greedy action leads there."""
-    session, cells = agent._session, np.arange(5)
-    network = session.playing
-    observation = {name: cells[:, None].astype(spec.dtype) for name, spec in session.env.observation_spec.items()}
-    with torch.inference_mode():
-        before = np.zeros(5, np.int16), np.zeros(5, np.float32), np.ones(5, bool)
-        z, _ = read_states(network, observation, *before, network.initial_core(5))
-        best = network.q_all(z, torch.arange(5)[:, None]).argmax(1).numpy()  # [5 cells, 5 goals]
+    cells, best = np.arange(5), []
+    for goal in cells.tolist():
+        agent.reset()
+        best.append(agent.predict(cells[:, None], goal=goal))
     elsewhere = cells[:, None] != cells
-    return float((best == (cells > cells[:, None]))[elsewhere].mean())
+    return float((np.stack(best, 1) == (cells > cells[:, None]))[elsewhere].mean())  # [5 cells, 5 goals]
 
 
 @pytest.mark.learning

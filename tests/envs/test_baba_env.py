@@ -13,7 +13,6 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
-from PIL import Image
 
 import protogoal.envs  # noqa: F401 (registers)
 from protogoal.envs.baba import Game, Level, load_level
@@ -21,7 +20,7 @@ from protogoal.envs.baba.env import BabaEnv, BabaVectorEnv
 from protogoal.envs.baba.game import actions_of
 from protogoal.envs.baba.levels import NOUNS
 from protogoal.envs.baba.play import play, screen
-from protogoal.envs.baba.render import active_words, ansi, frame, save_gif, things_in
+from protogoal.envs.baba.render import active_words, ansi, frame, things_in
 from protogoal.envs.baba.rules import OPERATORS, PROPERTIES
 from protogoal.envs.baba.sprites import TILE, lettering, object_tile, word_tile
 
@@ -189,24 +188,6 @@ def test_the_board_as_text_names_words_objects_and_terrain():
     env = gym.make(BABA, level="small", render_mode="ansi")
     env.reset()
     assert "BABA" in env.render()
-
-
-def test_frames_become_an_animation(tmp_path):
-    game = Game("umaze-small")
-    frames = [frame(game.level, game.things(), scale=1)]
-    for action in actions_of(game.level.solution):
-        game.turn(action)
-        frames.append(frame(game.level, game.things(), scale=1))
-    path = save_gif(frames, tmp_path / "win.gif")
-    with Image.open(path) as animation:
-        assert animation.n_frames == 26
-        assert animation.size == frames[0].shape[1::-1]
-        assert np.abs(np.asarray(animation.convert("RGB"), int) - frames[0]).mean() < 4
-    assert list(tmp_path.iterdir()) == [path]
-    with pytest.raises(ValueError, match="at least one frame"):
-        save_gif([], tmp_path / "none.gif")
-    with pytest.raises(ValueError, match="same size"):
-        save_gif([frames[0], frames[1][:-1]], tmp_path / "none.gif")
 
 
 # The terminal

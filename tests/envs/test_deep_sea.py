@@ -10,7 +10,7 @@ def test_only_going_right_in_every_row_finds_the_treasure():
     sea.reset(seed=0)
     total = np.zeros(2)
     for t in range(5):
-        right = sea._right[sea.row, sea.column]
+        right = sea.right[sea.row, sea.column]
         step = sea.step(np.array([right[0], right[1] if t != 2 else 1 - right[1]]))
         total += step.reward
         assert step.terminated.all() == (t == 4)

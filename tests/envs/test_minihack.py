@@ -74,20 +74,18 @@ def test_the_game_is_key_by_key_the_one_that_minihack_plays(scenario, monsters):
     rng = np.random.default_rng(7)
     endings = set()
     for episode in range(16):
-        seeds = tuple(rng.integers(2**62, size=3).tolist())
-        theirs.seed(seeds[0], seeds[1], False, seeds[2])
+        core, shown, level = seeds = tuple(rng.integers(2**62, size=3).tolist())
+        theirs.seed(core, shown, False, level)
         their_observation, _ = theirs.reset()
-        frame = ours._game.start(seeds)
-        ours._steps = 0
+        observation, _ = ours.reset(options={"seeds": seeds})
         while True:
             x, y = their_observation["blstats"][:2]
             expected = g.glyph_classes()[their_observation["glyphs"][ROOM]]
             expected[y - ROOM[0].start, x - ROOM[1].start] = g.YOU
-            np.testing.assert_array_equal(frame.cells, expected)
+            np.testing.assert_array_equal(observation["map"], expected)
             action = int(rng.choice([EAST] * (episode % 4) + list(range(8))))
             their_observation, their_reward, _, _, their_info = theirs.step(action)
             observation, reward, terminated, truncated, info = ours.step(action)
-            frame = ours._frame
             status = their_info["end_status"].name
             said = bytes(their_observation["message"]).split(b"\0")[0].decode("latin-1")
             assert info["end"] == {"RUNNING": "running", "DEATH": "death", "TASK_SUCCESSFUL": "goal", "ABORTED": "limit"}[status]
@@ -295,10 +293,10 @@ def test_words_of_the_message_are_the_bits_of_the_transition():
     stone = 0
     for _ in range(60):
         step = batch.step(np.full(4, WEST))
-        texts = batch._given(batch.pool.final)["message"]
-        for bits, text in zip(dense_bits(step.final_active, batch.num_bits), texts, strict=True):
+        for bits, message in zip(dense_bits(step.final_active, batch.num_bits), batch.pool.final["message"], strict=True):
             words = {space.name(i).removeprefix("word: ") for i in np.flatnonzero(bits)}
-            assert words == set(space.WORD.findall(text.decode("latin-1").lower()))
+            text = bytes(message).rstrip(b"\0").decode("latin-1")
+            assert words == set(space.WORD.findall(text.lower()))
             stone += "stone" in words
     assert stone > 10
     assert "stone" in space.vocabulary
@@ -376,10 +374,15 @@ def test_moving_a_whole_scene_does_not_change_how_it_looks_from_the_player():
     scene = np.full((1, ROWS, COLUMNS), g.FLOOR, np.uint8)
     scene[0, 2, 8], scene[0, 3, 11] = g.BOULDER, g.WATER
     moved = np.roll(scene, (1, 4), (1, 2))
-    here, there = np.array([[3, ROWS + 7]]), np.array([[4, ROWS + 11]])
-    seen, seen_there = view._around(scene, here), view._around(moved, there)
-    assert sorted(seen[seen >= 0]) == sorted(seen_there[seen_there >= 0])
-    assert (seen >= 0).sum() == 2
+
+    def around(cells, position):
+        observation = {"map": cells, "position": np.array([position]), "status": np.array([[1.0, 0.0]])}
+        ids = view.read(observation, np.empty((1, 0), int))["active"]
+        return sorted(ids[(ids >= 0) & (ids < len(KINDS) * 13 * 11)].tolist())
+
+    seen = around(scene, (3, ROWS + 7))
+    assert seen == around(moved, (4, ROWS + 11))
+    assert len(seen) == 2
     view.close()
 
 

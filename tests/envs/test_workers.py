@@ -7,6 +7,7 @@ import sys
 import textwrap
 import time
 from functools import partial
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import gymnasium
@@ -85,10 +86,6 @@ def assert_same(a: list[dict[str, np.ndarray]], b: list[dict[str, np.ndarray]]) 
             np.testing.assert_array_equal(x[key], y[key], err_msg=key)
 
 
-def workers_of(pool: WorkerPool) -> list[int]:
-    return [worker._process.pid for worker in pool._workers]
-
-
 def wait_until(condition, seconds: float = 60.0) -> bool:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -161,7 +158,7 @@ def test_a_killed_worker_is_restarted_reported_and_its_transitions_truncated():
         for a in np.ones((3, 4), int):
             pool.step(a)
         before = {name: array.copy() for name, array in pool.observation.items()}
-        victim, other = workers_of(pool)
+        victim, other = pool.pids
         os.kill(victim, signal.SIGKILL)
         pool.step(np.ones(4, int))
         assert len(events) == 1
@@ -173,7 +170,7 @@ def test_a_killed_worker_is_restarted_reported_and_its_transitions_truncated():
         np.testing.assert_array_equal(pool.reward[:2], [0, 0])
         np.testing.assert_array_equal(pool.final["place"][:2], before["place"][:2])
         assert pool.observation["speed"][0, 0] != before["speed"][0, 0]  # a fresh episode
-        assert workers_of(pool)[1] == other
+        assert pool.pids[1] == other
         assert gone(victim)
         run(pool, np.random.default_rng(0).integers(0, 3, (30, 4)))  # and the run goes on
         assert not pool.crashed.any()
@@ -188,7 +185,7 @@ def test_workers_can_die_again_and_again():
     try:
         pool.reset(seed=0)
         for round_ in range(3):
-            os.kill(workers_of(pool)[round_ % 2], signal.SIGKILL)
+            os.kill(pool.pids[round_ % 2], signal.SIGKILL)
             pool.step(np.ones(2, int))
             pool.step(np.ones(2, int))
         assert len(events) == 3
@@ -209,15 +206,24 @@ def test_an_environment_that_always_raises_is_given_up_with_its_own_words():
 
 def test_a_worker_that_hangs_is_replaced():
     events: list[str] = []
-    pool = WorkerPool(Walk, 2, 1, on_event=events.append)
+
+    def told(text):
+        events.append(text)
+        pool.timeout = 120.0  # the new one may take its time
+
+    pool = WorkerPool(Walk, 2, 1, on_event=told)
     try:
         pool.reset(seed=0)
-        os.kill(workers_of(pool)[0], signal.SIGSTOP)
-        pool._workers[0].send("step")
-        assert pool._workers[0].receive(0.2) == "did not answer for 0.2 s"
-        pool._replace(pool._workers[0], "did not answer for 0.2 s")
+        hung = pool.pids[0]
+        os.kill(hung, signal.SIGSTOP)
+        pool.timeout = 0.2
+        pool.step(np.ones(2, int))
+        assert pool.crashed.all()
+        assert "did not answer for 0.2 s" in events[0]
+        assert gone(hung)
         pool.step(np.ones(2, int))
         assert not pool.crashed.any()
+        assert len(events) == 1
     finally:
         pool.close()
 
@@ -226,7 +232,7 @@ def test_closing_leaves_no_process_no_file_and_no_shared_memory():
     shared = set(Path("/dev/shm").iterdir()) if Path("/dev/shm").exists() else set()
     pool = WorkerPool(Walk, 3, 2)
     pool.reset(seed=0)
-    pids, directory = workers_of(pool), Path(pool._workers[0]._directory).parent
+    pids, directory = pool.pids, Path(pool.directory)
     assert directory.exists()
     pool.close()
     pool.close()
@@ -241,14 +247,14 @@ def test_closing_leaves_no_process_no_file_and_no_shared_memory():
 def test_nothing_stays_behind_however_the_parent_ends(ending, tmp_path):
     script = tmp_path / "parent.py"
     script.write_text(textwrap.dedent("""
-        import os, sys, time
+        import sys
         import numpy as np
-        from test_workers import Walk, workers_of
+        from test_workers import Walk
         from protogoal.envs.workers import WorkerPool
         if __name__ == "__main__":
             pool = WorkerPool(Walk, 4, 2)
             pool.reset(seed=0)
-            print(*workers_of(pool), os.path.dirname(pool._workers[0]._directory), flush=True)
+            print(*pool.pids, pool.directory, flush=True)
             while sys.argv[1] != "exit":
                 pool.step(np.ones(4, int))
     """))
@@ -278,15 +284,17 @@ def test_a_script_without_a_main_guard_can_use_workers():
     assert (done.stdout, done.stderr) == ("__main__ (2,)\n", "")
 
 
-def test_a_step_that_was_interrupted_must_be_followed_by_a_reset():
+def test_a_step_that_was_interrupted_must_be_followed_by_a_reset(monkeypatch):
+    def interrupted(pipe, timeout=0.0):
+        raise KeyboardInterrupt
+
     pool = WorkerPool(Walk, 2, 1)
     try:
         pool.reset(seed=0)
-        receive = pool._workers[0].receive
-        pool._workers[0].receive = lambda timeout: (_ for _ in ()).throw(KeyboardInterrupt())  # type: ignore[method-assign]
+        monkeypatch.setattr(Connection, "poll", interrupted)
         with pytest.raises(KeyboardInterrupt):
             pool.step(np.ones(2, int))
-        pool._workers[0].receive = receive  # type: ignore[method-assign]
+        monkeypatch.undo()
         with pytest.raises(RuntimeError, match="interrupted"):
             pool.step(np.ones(2, int))
         pool.reset(seed=3)
@@ -401,7 +409,7 @@ def test_a_crash_attains_no_bits():
         for _ in range(5):
             step = batch.step(np.zeros(2, int))  # to the left: "edge" from now on
         assert (step.final_active[:, 0] >= 0).all()
-        os.kill(workers_of(batch.pool)[0], signal.SIGKILL)
+        os.kill(batch.pool.pids[0], signal.SIGKILL)
         step = batch.step(np.zeros(2, int))
         assert step.truncated.all()
         assert (step.final_active == -1).all()

@@ -130,10 +130,10 @@ def test_solved_is_from_where_no_evaluation_falls_back():
 
 
 def test_when_it_was_solved_is_said_seed_by_seed_and_summed_up_for_many():
-    assert arms_readme._solved([np.inf, 82_211.0, 1_200_640.0]) == "not, 82.2 k, 1.2 M"
-    assert arms_readme._solved([np.inf] * 2 + [9e4, 4e4] * 3) == "6 of 8, 40 k to 90 k"
-    assert arms_readme._solved([np.inf] * 5 + [14e5]) == "1 of 6, 1.4 M"
-    assert arms_readme._solved([np.inf] * 6) == "0 of 6"
+    assert arms_readme.when_solved([np.inf, 82_211.0, 1_200_640.0]) == "not, 82.2 k, 1.2 M"
+    assert arms_readme.when_solved([np.inf] * 2 + [9e4, 4e4] * 3) == "6 of 8, 40 k to 90 k"
+    assert arms_readme.when_solved([np.inf] * 5 + [14e5]) == "1 of 6, 1.4 M"
+    assert arms_readme.when_solved([np.inf] * 6) == "0 of 6"
 
 
 def written(out, finals, arms_of=TAXI):

@@ -66,7 +66,7 @@ def test_trials_tell_what_can_be_controlled_where_lspi_does_not(domain, policy):
 
 @pytest.fixture
 def in_this_process(monkeypatch):
-    monkeypatch.setattr(controllability, "_all", lambda jobs: (controllability.judge(*job) for job in jobs))
+    monkeypatch.setattr(controllability, "judge_all", lambda jobs: (controllability.judge(*job) for job in jobs))
 
 
 def test_it_writes_csv_figures_and_a_readme_and_draws_again_from_the_csv(in_this_process, tmp_path, capsys):

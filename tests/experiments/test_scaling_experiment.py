@@ -66,7 +66,7 @@ def test_figures_and_words_follow_from_the_csv_alone(tmp_path):
 
 
 def test_processes_of_ray_are_told_apart():
-    assert scaling._role(["ray::Worker.collect()"]) == "workers"
-    assert scaling._role(["ray::PGERole"]) == "proto-goal evaluator"
-    assert scaling._role(["ray::IDLE"]) == ""
-    assert scaling._role(["bash"]) == ""
+    assert scaling.role_of(["ray::Worker.collect()"]) == "workers"
+    assert scaling.role_of(["ray::PGERole"]) == "proto-goal evaluator"
+    assert scaling.role_of(["ray::IDLE"]) == ""
+    assert scaling.role_of(["bash"]) == ""

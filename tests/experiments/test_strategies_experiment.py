@@ -38,7 +38,7 @@ def test_figures_and_table_are_made_of_the_csv_alone(tmp_path):
                 for seed in range(2) for step in (0, 500, 1000)]
         write_csv(tmp_path / name / "curves.csv", CURVES, rows)
     experiment("strategies").plot(tmp_path)
-    strategies._describe(tmp_path)
+    strategies.describe(tmp_path)
     assert (tmp_path / "taxi" / "learning.png").stat().st_size > 1000
     assert (tmp_path / "baba-small" / "learning.png").exists()
     table = (tmp_path / "README.md").read_text()

@@ -14,7 +14,7 @@ def finished(tmp_path_factory):
     out = tmp_path_factory.mktemp("taxi") / "out"
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(taxi.SCALES, "smoke", Scale(3_000, 2))
-        patch.setattr(taxi, "_cores", lambda: 1)
+        patch.setattr(taxi, "cores", lambda: 1)
         taxi.run("smoke", None, out)
     return out
 
@@ -50,25 +50,27 @@ def test_figures_are_redrawn_from_the_csv_alone(finished, tmp_path):
 
 def test_finished_seeds_are_skipped_and_changed_ones_are_trained_again(finished, monkeypatch):
     monkeypatch.setitem(taxi.SCALES, "smoke", Scale(3_000, 2))
-    monkeypatch.setattr(taxi, "_cores", lambda: 1)
-    trained = []
-    train = taxi._train
-    monkeypatch.setattr(taxi, "_train", lambda job: trained.append(job.file.name) or train(job))
-    before = (finished / "goal_space.csv").read_text()
+    monkeypatch.setattr(taxi, "cores", lambda: 1)
+
+    def written():
+        return {path.name: path.stat().st_mtime_ns for path in (finished / "seeds").iterdir()}
+
+    before, files = (finished / "goal_space.csv").read_text(), written()
     taxi.run("smoke", None, finished)
-    assert trained == []
+    assert written() == files
     damaged = finished / "seeds" / "protogoal-1.json"
     damaged.write_text(damaged.read_text()[:100])
     other = finished / "seeds" / "qlearning-0.json"
     other.write_text(json.dumps(json.loads(other.read_text()) | {"key": "something else"}))
+    files = written()
     taxi.run("smoke", None, finished)
-    assert sorted(trained) == ["protogoal-1.json", "qlearning-0.json"]
+    assert {name for name, time in written().items() if time != files[name]} == {"protogoal-1.json", "qlearning-0.json"}
     assert (finished / "goal_space.csv").read_text() == before
 
 
 def test_worker_processes_give_the_same_curves(finished, tmp_path, monkeypatch):
     monkeypatch.setitem(taxi.SCALES, "smoke", Scale(3_000, 2))
-    monkeypatch.setattr(taxi, "_cores", lambda: 2)
+    monkeypatch.setattr(taxi, "cores", lambda: 2)
     taxi.run("smoke", None, tmp_path)
 
     def without_seconds(path):
@@ -78,8 +80,9 @@ def test_worker_processes_give_the_same_curves(finished, tmp_path, monkeypatch):
     assert (tmp_path / "goal_space.csv").read_text() == (finished / "goal_space.csv").read_text()
 
 
-def test_the_closing_table_names_agents_goals_and_the_report(finished, capsys):
-    taxi._print_table(finished)
+def test_the_closing_table_names_agents_goals_and_the_report(finished, monkeypatch, capsys):
+    monkeypatch.setitem(taxi.SCALES, "smoke", Scale(3_000, 2))
+    taxi.run("smoke", None, finished)  # all is there already
     said = capsys.readouterr().out
     for words in ("proto-goal", "Q-learning", "taxi cells", "destinations", "report.html"):
         assert words in said

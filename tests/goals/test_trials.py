@@ -12,7 +12,7 @@ from scipy import stats
 
 from protogoal.goals import trials as module
 from protogoal.goals.plausibility import LEAST_NATS, discoveries
-from protogoal.goals.trials import FEATURES, LAGS, RIDGE, TrialEvents, Trials, residuals
+from protogoal.goals.trials import FEATURES, LAGS, PROJECTIONS, RIDGE, TrialEvents, Trials, residuals
 
 NOTHING = np.full(LAGS - 1, -1)
 
@@ -157,7 +157,8 @@ def test_sums_and_tests_equal_the_slow_version(seed, num_actions, with_probabili
     parts = [random_events(rng, 12, num_actions, with_probability) for _ in range(2)]
     for part in parts:
         trials.update(part)
-    goals, kinds = reference.collect(TrialEvents.join(parts), num_actions, kind_of_three, trials._directions)
+    directions = np.random.default_rng(seed).standard_normal((12, 2 * PROJECTIONS), np.float32)
+    goals, kinds = reference.collect(TrialEvents.join(parts), num_actions, kind_of_three, directions)
     assert sorted(goals) == sorted(trials.bits.tolist())
     lower = np.tril_indices(FEATURES)
     for sums, rows, place in ((trials.sums, goals, trials.row_of), (trials.kind_sums, kinds, trials.kinds)):

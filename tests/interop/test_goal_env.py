@@ -94,13 +94,26 @@ def test_an_achieved_goal_put_in_the_place_of_the_desired_one_is_attained_there(
         assert (achieved[:-2] > 0.5).sum() == (0 if is_task else 1)  # one proto-goal, never the whole state
 
 
-def test_fractional_and_negative_rewards_survive_the_encoding(env):
-    bits = np.zeros(CELLS, bool)
-    for reward in (-1.0, -0.25, 0.0, 0.125, 1.0, 20.0, -200.0):
-        for goal in (TASK, 2):
-            achieved = env._encode(goal, bits, reward, False)
-            assert env.compute_reward(achieved, env.desired(TASK)) == pytest.approx(reward, abs=1e-4)
-            assert (achieved[-2] > 0.5) == (goal == TASK)
+class Paying(Corridor):
+    """Pays this and that, whatever is done."""
+
+    rewards = (-1.0, -0.25, 0.0, 0.125, 1.0, 20.0, -200.0)
+
+    def step(self, action):
+        observation, _, terminated, truncated, info = super().step(action)
+        return observation, self.rewards[self.time % len(self.rewards)], terminated, truncated, info
+
+
+def test_fractional_and_negative_rewards_survive_the_encoding():
+    env = ProtoGoalEnv(Paying(), corridor_space(), PGE, QUICK, seed=1)
+    seen = set()
+    for *_, after, _, _, info in walk(env, 400):
+        achieved, reward = after["achieved_goal"], info["task_reward"]
+        is_task = not (achieved[:-2] > 0.5).any()
+        assert env.compute_reward(achieved, env.desired(TASK)) == pytest.approx(reward, abs=1e-4)
+        assert (achieved[-2] > 0.5) == is_task
+        seen.add((reward, is_task))
+    assert seen == set(itertools.product(Paying.rewards, (True, False)))
 
 
 def test_a_pursuit_goes_on_from_where_the_last_one_ended(env):
@@ -140,8 +153,10 @@ def test_a_reset_in_the_middle_of_a_pursuit_begins_a_new_episode(env):
     env.reset()
     env.step(1)
     assert env.reset()[0]["observation"][0] == 0
-    while env._pursuing:
-        env.step(1)
+    while True:
+        _, _, terminated, truncated, _ = env.step(1)
+        if terminated or truncated:
+            break
     with pytest.raises(RuntimeError, match="reset"):
         env.step(1)
 

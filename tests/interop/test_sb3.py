@@ -103,10 +103,10 @@ def test_hindsight_on_proto_goals_learns_what_plain_dqn_does_not(example, seed):
     reached = {}
     for replay in (GoalReplayBuffer, None):
         model = example.make_model(example.make_env(seed), seed, replay)
-        model.learn(10_000)
+        model.learn(14_000)
         test_env = example.make_env(1, settings=GoalEnvSettings(trials=0.0))
         reached[replay] = example.success(model, test_env, range(25), episodes=2)
-    assert reached[GoalReplayBuffer] > 0.55  # 0.60–0.80 over three seeds
+    assert reached[GoalReplayBuffer] > 0.6
     assert reached[None] < 0.4
 
 

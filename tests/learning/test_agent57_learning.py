@@ -24,7 +24,7 @@ def wins(preset, seed, folder, steps=40_000, size=12, **agent57):
     with Store.create(folder / f"{preset}-{seed}.db") as store:
         for _ in steps_of(session, store):
             pass
-    return session.log._wins, session.evaluate(20, seed=1).successes
+    return session.log.metrics(steps)["train_wins"], session.evaluate(20, seed=1).successes
 
 
 def test_agent57_solves_deep_sea_and_r2d2_does_not(tmp_path):

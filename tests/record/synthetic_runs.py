@@ -83,7 +83,8 @@ class FakeRun:
         agent = "qlearning" if plain else "protogoal"
         facts = {"preset": preset, "agent": agent, "seed": seed, "total_steps": total * refresh_steps,
                  "reachability_threshold": 0.5, "controllability_threshold": 0.1}
-        self.store = Store.create(path / "run.db", facts)
+        self.seconds = 0.0  # that have passed, as the store is told
+        self.store = Store.create(path / "run.db", facts, clock=lambda: self.seconds)
         self.bits, self.total, self.wins, self.plain, self.by_values = bits, total, wins, plain, by_values
         self.rng = np.random.default_rng(seed)
         self.refresh_steps, self.refreshes = refresh_steps, 0
@@ -108,7 +109,7 @@ class FakeRun:
         """One refresh later."""
         self.refreshes += 1
         step, share = self.refreshes * self.refresh_steps, self.refreshes / self.total
-        self.store._began -= 6.0  # as if six seconds had passed
+        self.seconds += 6.0
         noise = self.rng.normal
         success = 1 / (1 + np.exp(-14 * (share - 0.55))) if self.wins else 0.02 * share
         self.store.metrics(step, {

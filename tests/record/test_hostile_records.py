@@ -1,6 +1,5 @@
 """Records that a stranger or a mishap made: half characters, formulas, endless views, text for numbers, a writer that is gone."""
 
-import csv
 import json
 import socket
 import sqlite3
@@ -9,7 +8,7 @@ import sys
 
 import pytest
 
-from protogoal.record.report_files import _harmless
+from protogoal.record.report_files import FigureFiles
 from protogoal.record.store import Store, StoreReader
 from protogoal.record.verify import check_record
 
@@ -39,9 +38,10 @@ def test_half_a_character_in_a_name_is_written_as_a_question_mark(tmp_path):
 
 @pytest.mark.parametrize("cell", ["=1+1", "+1", "-1", "@SUM(A1)", "\tx"])
 def test_a_name_that_is_a_formula_is_text_in_a_table(cell, tmp_path):
-    with (tmp_path / "x.csv").open("w", newline="") as file:
-        csv.writer(file).writerow([_harmless(cell), _harmless(-1.5), _harmless("cell 3")])
-    assert next(csv.reader((tmp_path / "x.csv").open())) == [f"'{cell}", "-1.5", "cell 3"]
+    files = FigureFiles(tmp_path)
+    files.table("goals", [{"name": cell, "value": -1.5, "kind": "cell 3"}])
+    files.write()
+    assert (tmp_path / "goals.csv").read_text().splitlines()[1] == f"'{cell},-1.5,cell 3"
 
 
 @pytest.mark.parametrize("sql", [

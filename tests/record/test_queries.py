@@ -58,9 +58,10 @@ def test_facts_say_where_the_run_stands(facts):
 
 
 def test_between_two_points_of_the_curves_the_run_still_moves(tmp_path):
-    run = Store.create(tmp_path / "run.db")
+    now = [0.0]
+    run = Store.create(tmp_path / "run.db", clock=lambda: now[0])
     run.metrics(100, {"loss": 1.0})
-    run._began -= 10
+    now[0] = 10.0
     run.progress(1_100)
     run.flush()
     with StoreReader(tmp_path) as reader:
@@ -82,7 +83,8 @@ def test_a_run_that_writes_no_more_is_called_silent(tmp_path):
     run.flush()
     with StoreReader(tmp_path) as reader:
         assert run_facts(reader).status == "running"
-    run._connection.execute("UPDATE meta SET value = value - 1000 WHERE key = 'updated'")
+    with sqlite3.connect(tmp_path / "run.db") as database:
+        database.execute("UPDATE meta SET value = value - 1000 WHERE key = 'updated'")
     with StoreReader(tmp_path) as reader:
         assert run_facts(reader).status == "silent"
     run.close("stopped")

@@ -3,6 +3,7 @@ import json
 import os
 import pickle
 import zipfile
+from hashlib import blake2b
 
 import numpy as np
 import pytest
@@ -89,12 +90,12 @@ def test_a_pickle_in_a_checkpoint_is_refused_and_not_executed(tmp_path, monkeypa
     with zipfile.ZipFile(path / "arrays.npz", "w") as archive:
         archive.writestr("x.npy", buffer.getvalue())
     manifest = json.loads((path / "manifest.json").read_text())
-    manifest["checksums"]["arrays.npz"] = checkpoint._checksum(path / "arrays.npz")
+    manifest["checksums"]["arrays.npz"] = blake2b((path / "arrays.npz").read_bytes()).hexdigest()
     (path / "manifest.json").write_text(json.dumps(manifest | {"checksum": None}))
     with pytest.raises(ValueError, match="allow_pickle"):
         checkpoint.load(path)
     (path / "arrays.npz").write_bytes(pickle.dumps(Bomb()))
-    manifest["checksums"]["arrays.npz"] = checkpoint._checksum(path / "arrays.npz")
+    manifest["checksums"]["arrays.npz"] = blake2b((path / "arrays.npz").read_bytes()).hexdigest()
     (path / "manifest.json").write_text(json.dumps(manifest | {"checksum": None}))
     with pytest.raises(ValueError, match=r"damaged|pickle"):
         checkpoint.load(path)

@@ -80,15 +80,20 @@ def test_a_short_run_records_nothing_by_itself(store, monkeypatch):
     assert len(stored(store)[0]) == 2
 
 
-def test_a_picture_that_cannot_be_drawn_ends_the_clips_and_not_the_run(store):
+def test_a_picture_that_cannot_be_drawn_ends_the_clips_and_not_the_run(store, monkeypatch):
+    monkeypatch.setattr(clips, "FIRST_SECONDS", 0.0)
+    monkeypatch.setattr(clips, "SHARE", np.inf)  # clips are due always
+    tried = []
+
     class Broken(Session):
         def play(self, goal, seed):
+            tried.append(goal)
             raise RuntimeError("no video driver")
 
     recorder = ClipRecorder(Broken(), store)
-    recorder.record()
-    recorder._due = 0.0
     recorder.maybe_record()
+    recorder.maybe_record()
+    assert len(tried) == 1
     found, told = stored(store)
     assert found == []
     assert [event["text"] for event in told] == ["no clips from here on: RuntimeError no video driver"]

@@ -25,7 +25,7 @@ def test_every_part_is_counted_and_follows_its_setting(spaces):
     assert set(parts) == {"program", "replay", "networks", "goals", "trials", "workers"}
     assert parts["networks"] == 7 * 4 * sum(weight.numel() for weight in session.agent.network.parameters())
     table = session.agent.evaluator.table
-    assert parts["goals"] > sum(getattr(table, f"_{name}").nbytes for name in table._ARRAYS)
+    assert parts["goals"] > table.size * table.row_bytes(TINY.pge.max_members)
     session.close()
     vast = replace(spaces, num_bits=10 * spaces.num_bits)
     more = {part.name: part.size for part in limits.memory_parts(TINY, vast)}

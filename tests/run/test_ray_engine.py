@@ -198,7 +198,7 @@ def test_acting_waits_for_a_role_that_does_not_keep_up_and_nothing_piles_up(free
 
     os.kill(process.whereabouts["pid"], signal.SIGSTOP)  # it lives, and answers nothing
     try:
-        free.until(lambda: session.workers._held is not None and not acting())
+        free.until(lambda: session.workers.held is not None and not acting())
         on_their_way = ray_settings.workers * ray_settings.calls_ahead
         assert all(supervisor.waiting(shard, "add") <= ADDS_AHEAD + on_their_way for shard in session.replay.processes)
         assert session.pge.uncounted <= ray_settings.backlog + on_their_way * session.workers.steps_per_call

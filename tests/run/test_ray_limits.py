@@ -11,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 from reference.tiny_deep import FEW_CPUS, TINY
 
@@ -20,6 +21,7 @@ from protogoal.agents.blueprint import EnvSpaces  # noqa: E402
 from protogoal.cli import main  # noqa: E402
 from protogoal.config import RaySettings  # noqa: E402
 from protogoal.domains.domain import make_batch_env  # noqa: E402
+from protogoal.record.store import StoreReader  # noqa: E402
 from protogoal.run import training, trust  # noqa: E402
 from protogoal.run.ray import supervisor  # noqa: E402
 from protogoal.run.ray.learner import LearnerRole  # noqa: E402
@@ -27,6 +29,7 @@ from protogoal.run.ray.pge import PGERole  # noqa: E402
 from protogoal.run.ray.published import Published  # noqa: E402
 from protogoal.run.ray.session import RaySession  # noqa: E402
 from protogoal.run.ray.shard import Shard  # noqa: E402
+from protogoal.run.ray.witness import LINE  # noqa: E402
 
 PATIENCE = 600.0  # seconds for anything that is waited for
 ALONE = ["--engine", "ray"]
@@ -119,6 +122,50 @@ training.train(pathlib.Path(sys.argv[1]), "tiny", dataclasses.replace(TINY_AGENT
     training.resume(run, steps=step + 200, granted=trust.EVERYTHING)  # on Ray, as before
     assert latest(run) >= step + 200
     assert ray.is_initialized()
+
+
+LEAVING = """
+import os, sys
+from protogoal.run.ray.witness import Witness
+witness = Witness()
+if sys.argv[1] == "dismissed":
+    witness.dismiss()
+    witness.dismiss()
+os._exit(1)  # as Ray does
+"""
+
+
+@pytest.mark.parametrize("how", ["dismissed", "ended"])
+def test_a_process_that_is_ended_at_once_has_a_last_line(how):
+    done = subprocess.run([sys.executable, "-c", LEAVING, how], capture_output=True, text=True)  # until all who write have gone
+    assert (done.returncode, done.stderr) == (1, "" if how == "dismissed" else f"{LINE}\n")
+
+
+def test_a_killed_raylet_ends_the_run_with_a_line_and_it_is_stopped_and_goes_on(tmp_path):
+    run = tmp_path / "run"
+    code = """
+import dataclasses, pathlib, sys
+sys.path.insert(0, sys.argv[2])
+from reference.tiny_deep import FEW_CPUS, TINY
+from protogoal.config import RaySettings
+from protogoal.run import training
+training.CHECKPOINT_SECONDS, training.CHECKPOINT_SHARE = 0.1, 1.0
+small = dataclasses.replace(TINY, steps=10**7, ray=RaySettings(workers=1, envs_per_worker=4, **FEW_CPUS))
+training.train(pathlib.Path(sys.argv[1]), "tiny", small, "ray", record=())
+"""
+    process = subprocess.Popen([sys.executable, "-c", code, str(run), str(Path(__file__).parents[1])],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + PATIENCE
+    while process.poll() is None and not list(run.glob("checkpoints/[0-9]*")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    [raylet] = [child for child in psutil.Process(process.pid).children(recursive=True) if child.name() == "raylet"]
+    raylet.kill()
+    _, said = process.communicate(timeout=PATIENCE)
+    assert process.returncode != 0
+    assert LINE in said.splitlines()
+    with StoreReader(run) as reader:
+        assert reader.meta()["status"] == "stopped"
+    assert training.resume(run, "local", steps=latest(run))
 
 
 def test_a_shard_larger_than_any_machine_is_refused(small_ray):

@@ -63,15 +63,12 @@ def test_no_checkpoint_is_written_while_the_record_cannot_be(tmp_path, monkeypat
         saved.append(step)
         return save(folder, step, *rest, **more)
 
-    def tried(self):
-        if self.session.step >= 3000:
-            refused[0] = False
-        try_save(self)
+    def progress(self, step, facts=None):
+        refused[0] = step < 3000
 
-    try_save = training._Saver.maybe_save
     monkeypatch.setattr(Store, "flush", refusing)
     monkeypatch.setattr(checkpoint, "save", saving)
-    monkeypatch.setattr(training._Saver, "maybe_save", tried)
+    monkeypatch.setattr(Store, "progress", progress)
     monkeypatch.setattr(training, "CHECKPOINT_SECONDS", 0.0)
     with pytest.warns(UserWarning, match=r"no checkpoint at step 500, the run goes on: .*run.db cannot be written"):
         assert main(["train", "taxi-protogoal", "--run", str(tmp_path / "run"), *OPTIONS]) == 0
@@ -123,7 +120,7 @@ def refuse(*_):
 def test_rows_that_a_full_disk_made_us_forget_are_announced(tmp_path, monkeypatch):
     monkeypatch.setattr("protogoal.record.store.QUEUE_ROWS", 10)
     store = Store.create(tmp_path / "run.db")
-    monkeypatch.setattr(store._limits, "keep", refuse)
+    monkeypatch.setattr("protogoal.record.table_limits.TableLimits.keep", refuse)
     store.metrics(0, {"loss": 0.0})
     with pytest.warns(UserWarning, match="cannot be written"):
         store.flush()

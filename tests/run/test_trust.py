@@ -33,7 +33,7 @@ def here(tmp_path, monkeypatch):
         if name.split(".")[0] in ("runs", "mine", "evil", "link", "mine_too"):
             del sys.modules[name]
     sys.meta_path[:] = finders
-    trust._Guard.directories.clear()
+    trust.ImportGuard.directories.clear()
 
 
 def downloaded(env: str, space: str, preset: str = "baba-umaze-small-protogoal", **ray) -> Path:
@@ -50,7 +50,7 @@ COMMANDS = (["eval", "runs/nice"], ["watch", "runs/nice", "--out", "x.gif"], ["r
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda words: words[0])
-@pytest.mark.parametrize("name", ["runs.nice.evil:make", "os:abort", "http.server:test", "CartPole-v1"])
+@pytest.mark.parametrize("name", ["runs.nice.evil:make", "os:abort", "http.server:test", "evil:Nice-v0", "CartPole-v1"])
 def test_code_that_a_run_names_is_said_and_not_executed(command, name, capsys):
     downloaded(name, "runs.nice.evil:cells")
     assert main(command) == 2
@@ -126,6 +126,13 @@ def test_a_domain_that_an_installed_package_announces_needs_no_trust(monkeypatch
     trust.check(Path("runs/nice"), own_environment("mine:make", "mine:cells"), "local", trust.NOTHING)
     with pytest.raises(ValueError, match="--trust"):
         trust.check(Path("runs/nice"), own_environment("mine:make", "evil:cells"), "local", trust.NOTHING)
+
+
+def test_the_id_of_an_installed_environment_alone_names_no_code():
+    trust.check(Path("runs/nice"), own_environment("CartPole-v1"), "local", trust.NOTHING)
+    for name in ("evil:CartPole-v1", "CartPole-v1?render_mode=human"):
+        with pytest.raises(ValueError, match="--trust"):
+            trust.check(Path("runs/nice"), own_environment(name), "local", trust.NOTHING)
 
 
 def test_our_own_presets_name_nothing():

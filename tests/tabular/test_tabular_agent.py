@@ -13,6 +13,7 @@ from protogoal.envs.taxi import TaxiSpace
 from protogoal.goals.evaluator import ProtoGoalEvaluator
 from protogoal.goals.plausibility import Verdict
 from protogoal.goals.table import TASK
+from protogoal.tabular import kernels
 from protogoal.tabular.agent import ProtoGoalAgent, QLearningAgent, train
 from protogoal.tabular.settings import TABULAR_PGE, TabularSettings
 from protogoal.tabular.tables import TransitionTables
@@ -64,7 +65,7 @@ def test_q_learning_reaches_the_tables_of_plain_numpy(tables):
 def test_the_proto_goal_agent_reaches_the_tables_of_plain_numpy(tables, settings):
     agent = make("protogoal", tables, seed=5, settings=settings)
     agent.advance(12_000)
-    evaluator = ProtoGoalEvaluator(TaxiSpace(), 6, agent.evaluator.settings, agent.evaluator._seed)
+    evaluator = ProtoGoalEvaluator(TaxiSpace(), 6, agent.evaluator.settings, agent.evaluator.state_dict()["seed"])
     q, seek, avoid = reference.proto_goal(tables, agent.bits, settings, evaluator, acting_rng(5), 12_000)
     np.testing.assert_allclose(agent.q, q, rtol=0, atol=1e-9)
     np.testing.assert_allclose(agent.seek, seek, rtol=0, atol=1e-9)
@@ -126,7 +127,8 @@ def test_every_step_belongs_to_exactly_one_pursuit(tables):
     agent = make("protogoal", tables)
     agent.advance(10_000)
     ended = agent.take_pursuits()
-    running = int(agent._carry[3]) if agent._carry[2] != -2 else 0
+    carry = agent.state_dict()["carry"]
+    running = int(carry[kernels.PURSUIT_TIME]) if carry[kernels.GOAL] != kernels.NO_GOAL else 0
     assert ended.length.sum() + running == 10_000
     assert not ended.attained[ended.goal == TASK].any()
     assert ended.attained[ended.goal != TASK].mean() > 0.5

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from amount import amount
 
-from protogoal.cli import _parser, main
+from protogoal.cli import main, make_parser
 from protogoal.presets import PRESETS
 
 LINES = amount(40, 2000)
@@ -29,7 +29,7 @@ def fields(config, prefix=""):
 
 TAXI = [name for name in fields(PRESETS["taxi-protogoal"]) if name != "steps"]
 DEEP = list(fields(PRESETS["baba-umaze-small-protogoal"]))
-COMMANDS = {name: sub for action in _parser()._actions if isinstance(action, argparse._SubParsersAction)
+COMMANDS = {name: sub for action in make_parser()._actions if isinstance(action, argparse._SubParsersAction)
             for name, sub in action.choices.items()}
 
 

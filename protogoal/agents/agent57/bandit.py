@@ -49,10 +49,6 @@ class SlidingWindowUCB:
         self._reward[rows, place] = reward
         self.pulls[rows] += 1
 
-    def greedy_arm(self) -> int:
-        """The arm with the best mean over all windows; of equals the first, so the policy for the task until one is better."""
-        return best_arm(*self.arm_sums())
-
     def arm_sums(self) -> NDArray[np.float64]:
         """Count and summed reward of each arm over all windows, [2, N]; those of several processes can be added up."""
         return np.stack([sums.sum(0) for sums in self._sums(np.arange(len(self.pulls)))])

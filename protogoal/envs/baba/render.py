@@ -1,16 +1,14 @@
-"""Pictures of a game: frames as RGB arrays, text for terminals, and animations.
+"""Pictures of a game: frames as RGB arrays, and text for terminals.
 
 A frame is made of tiles (`sprites`); words that are no part of a rule in force are dimmed and crossed out. Used by the
-environments' `render`, by `play`, and by whoever wants a GIF of what an agent does (`save_gif`).
+environments' `render` and by `play`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 import numpy as np
-from PIL import Image
 
 from protogoal.envs.baba.game import Thing, spelled
 from protogoal.envs.baba.levels import Level
@@ -27,7 +25,6 @@ from protogoal.envs.baba.sprites import (
     word_colour,
     word_tile,
 )
-from protogoal.files import whole
 
 FLAT = ("floor", "grass", "belt", "water", "goop", "lava", "ice")  # lie under everything else
 ALIVE = ("baba", "keke", "me", "robot", "ghost", "crab", "jelly", "bug", "bird")  # stand on everything else
@@ -115,19 +112,3 @@ def ansi(level: Level, on_board: Sequence[Thing], colour: bool = True, wide: boo
             line += text
         lines.append(line if colour else line.rstrip())
     return "\n".join(lines)
-
-
-def save_gif(frames: Iterable[np.ndarray], path: str | Path, seconds_per_frame: float = 0.15, hold: float = 1.0) -> Path:
-    """Writes RGB frames as a looping GIF; the last one stays for `hold` seconds. Written beside and renamed."""
-    images = [Image.fromarray(np.asarray(f, np.uint8)) for f in frames]
-    if not images:
-        raise ValueError("a GIF needs at least one frame")
-    if any(image.size != images[0].size for image in images):
-        raise ValueError("all frames of a GIF must have the same size")
-    path = Path(path)
-    durations = [round(seconds_per_frame * 1000)] * (len(images) - 1) + [round(hold * 1000)]
-    palette = images[len(images) // 2].quantize(64)
-    flat = [image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images]
-    with whole(path) as temporary:
-        flat[0].save(temporary, format="GIF", save_all=True, append_images=flat[1:], duration=durations, loop=0, disposal=1)
-    return path

@@ -38,6 +38,7 @@ class RiverEnv(gymnasium.Env[dict[str, Any], Any]):
 
     `pages`: a move can bring several pages of messages. "last" keeps what is on the screen when the player moves again,
     as NLE's observation does and the paper's with it; a death then has no words. "all" joins them.
+    `reset(options={"seeds": …})` plays the level of NLE's own three seeds: of the dice, of what is shown, of the level.
     Ends: `terminated` by death or on the stairs, `truncated` at `max_steps`. NLE calls the last one a termination with
     status ABORTED, even when the last step reaches the stairs; here that is a success.
     """
@@ -80,7 +81,8 @@ class RiverEnv(gymnasium.Env[dict[str, Any], Any]):
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
         super().reset(seed=seed, options=options)
-        core, shown, level = self.np_random.integers(2**62, size=3).tolist()
+        drawn = self.np_random.integers(2**62, size=3).tolist()
+        core, shown, level = (options or {}).get("seeds", drawn)
         self._frame = self._running().start((core, shown, level))
         self._steps, self._said = 0, ()  # the greeting is no event of the level
         return self._observe(self._frame, ""), {}

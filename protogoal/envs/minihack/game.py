@@ -14,13 +14,12 @@ import shutil
 import tempfile
 import warnings
 from functools import cache
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from protogoal.envs.minihack.glyphs import YOU, glyph_classes
 
-Scenario = Literal["narrow-river", "wide-river-lava"]
 SCENARIOS: dict[str, dict[str, bool]] = {
     "narrow-river": {"narrow": True},  # the paper's NarrowRiver: one boulder makes the bridge
     "wide-river-lava": {"lava": True},  # WideRiverWithLava: two boulders, and most of the river is lava

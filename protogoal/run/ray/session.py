@@ -35,6 +35,7 @@ from protogoal.run.ray.shard import ReplayClient
 from protogoal.run.ray.state import merge_replays, saved_spaces, without_episodes
 from protogoal.run.ray.supervisor import RunContext
 from protogoal.run.ray.vocabulary import VocabularyClient, bags, saved_words, set_words
+from protogoal.run.ray.witness import Witness
 from protogoal.run.ray.worker import Window, WorkerClient
 
 SAVE_ATTEMPTS = 3
@@ -55,6 +56,7 @@ class RaySession:
         env.close()
         self._staleness = 0.0  # how many versions older than the newest the weights were that acted, a running mean
         self._started_ray = cluster.connect(config.ray)
+        self._witness = Witness()
         try:
             cluster.check_resources(config, context.spaces)
             self.vocabulary = VocabularyClient(context, self.space) if bags(self.space) else None
@@ -325,3 +327,4 @@ class RaySession:
             self.context.supervisor.disband()
             if self._started_ray:
                 cluster.disconnect()
+        self._witness.dismiss()

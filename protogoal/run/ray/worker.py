@@ -139,7 +139,7 @@ class WorkerClient:
         self._shared: dict[int, NDArray[Any]] = {}  # each worker's, as last reported
         self._under_way = 0  # calls
         self._missing = 0  # steps lost since the last death
-        self._held: tuple[str, float] | None = None
+        self.held: tuple[str, float] | None = None
         self.words = words
         self.processes = [
             context.supervisor.add(f"worker {i}", partial(self.start, i), partial(self._died, i), partial(self._gone, i))
@@ -199,14 +199,14 @@ class WorkerClient:
 
     def hold(self, reason: str) -> None:
         """No calls now, because something is behind; the time is told as time/held_by_…."""
-        if self._held is None:
-            self._held = (reason, time.perf_counter())
+        if self.held is None:
+            self.held = (reason, time.perf_counter())
 
     def _release(self) -> None:
-        if self._held is not None:
-            reason, since = self._held
+        if self.held is not None:
+            reason, since = self.held
             self.context.log.spent(f"held_by_{reason}", time.perf_counter() - since)
-            self._held = None
+            self.held = None
 
     def _died(self, index: int, why: str) -> None:
         lost, self._missing = self._missing, 0
