@@ -61,7 +61,7 @@ class GymBatchEnv:
         """One transition of every environment; see `BatchEnv.step`."""
         pool = self.pool
         pool.step(actions)
-        self._check_rewards()
+        self.check_rewards()
         final_observation = self._observe(pool.final)
         final_active = self._active(self.num_envs, self._given(pool.previous), np.asarray(actions), self._given(pool.final))
         final_active[pool.crashed] = PAD  # nothing happened there
@@ -88,7 +88,7 @@ class GymBatchEnv:
         given = self._given(arrays)
         return self._observe(arrays), self._active(len(next(iter(arrays.values()))), given, None, given), is_single
 
-    def _check_rewards(self) -> None:
+    def check_rewards(self) -> None:
         """Refuses those that are no numbers."""
         wrong = np.flatnonzero(~np.isfinite(self.pool.reward))
         if len(wrong):
