@@ -54,4 +54,8 @@ def redraw(results: Path) -> list[str]:
     for name in found:
         with matplotlib.rc_context():  # a style that one sets is not the next one's
             experiment(name).plot(results / name)
+    from protogoal.experiments import summary
+
+    with matplotlib.rc_context():
+        summary.draw(results)
     return found

@@ -46,12 +46,12 @@ def _draw_success(comparison: Comparison, curves: Curves, unit: float, xlabel: s
     for k, (axis, panel) in enumerate(zip(axes[0], panels, strict=True)):
         arms = [arm for arm in comparison.arms if arm.panel == panel and arm.label in curves]
         for colour, arm in zip(COLOURS * 3, arms, strict=False):
-            _draw_arm(axis, curves[arm.label], unit, colour, arm.name, shade=0.15 if len(arms) <= 3 else 0.06)
+            draw_arm(axis, curves[arm.label], unit, colour, arm.name, shade=0.15 if len(arms) <= 3 else 0.06)
         axis.set(ylim=(-0.03, 1.03), title=panel or comparison.title, xlabel=xlabel)
         axis.grid(alpha=0.25)
         axis.spines[["top", "right"]].set_visible(False)
         if k == 0:
-            axis.set_ylabel("success of the evaluator")
+            axis.set_ylabel("success at the task")
             if len(arms) <= 3:
                 axis.legend(frameon=False)
             else:  # many lines leave no room among them
@@ -63,15 +63,20 @@ def _draw_success(comparison: Comparison, curves: Curves, unit: float, xlabel: s
     plt.close(figure)
 
 
-def _draw_arm(axis: Any, seeds: Mapping[int, np.ndarray], unit: float, colour: str, name: str, shade: float) -> None:
-    """One arm: its mean as far as every seed went, the interval, and, if they are few, the seeds themselves."""
+def draw_arm(
+    axis: Any, seeds: Mapping[int, np.ndarray], unit: float, colour: str, name: str, shade: float, is_counted: bool = True
+) -> None:
+    """One arm: its mean as far as every seed went, the interval, and, if they are few, the seeds themselves.
+
+    `is_counted`: the legend says how many seeds.
+    """
     start = max(points[0, 0] for points in seeds.values())
     end = min(points[-1, 0] for points in seeds.values())
     grid = np.unique(np.concatenate([points[:, 0] for points in seeds.values()]))
     grid = grid[(grid >= start) & (grid <= end)]
     values = np.stack([np.interp(grid, points[:, 0], points[:, 1]) for points in seeds.values()])
     low, high = t_interval(values)
-    label = f"{name}  ({len(seeds)} seed{'s' * (len(seeds) > 1)})"
+    label = f"{name}  ({len(seeds)} seed{'s' * (len(seeds) > 1)})" if is_counted else name
     axis.plot(grid / unit, values.mean(0), color=colour, linewidth=2.2, label=label)
     axis.fill_between(grid / unit, low, high, color=colour, alpha=shade, linewidth=0)
     for points in seeds.values() if len(seeds) <= MOST_SEEDS_DRAWN else ():
