@@ -27,6 +27,7 @@ from protogoal.envs.door import call, load, make_env
 from protogoal.envs.failure import close
 from protogoal.envs.gym_batch import GymBatchEnv
 from protogoal.envs.known import is_partial
+from protogoal.envs.passed import COUNTER, Passed, forgets
 from protogoal.envs.pictures import ready_to_draw
 from protogoal.envs.readable import HIDDEN, readable
 from protogoal.goals.spaces import ProtoGoalSpace
@@ -69,7 +70,10 @@ class EnvReference:
         if self.render_mode is not None:
             ready_to_draw(made)
         env = readable(flat_actions(made))
-        return Counters(env, self.counters) if self.counters else env
+        counters = self.counters
+        if forgets(env):
+            env, counters = Passed(env), (*counters, COUNTER)
+        return Counters(env, counters) if counters else env
 
     def _make(self) -> Any:
         if self.name in _HERE:
