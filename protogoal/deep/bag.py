@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 import numba as nb
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -18,18 +19,28 @@ from torch.nn import functional as F
 
 @nb.njit(cache=True, nogil=True, error_model="numpy")
 def _sum_rows(ids, table, out):  # type: ignore[no-untyped-def]
-    """out [M, H] = Σ_l table[ids [M, L]]; the number of a row that is not there, or −1."""
+    """out [M, H] = Σ_l table[ids [M, L]], four rows at a time in their order; the number of a row that is not there, or −1."""
+    some = np.empty(ids.shape[1], np.int64)
     for m in range(ids.shape[0]):
-        made = out[m]
-        made[:] = 0.0
+        count = 0
         for l in range(ids.shape[1]):
             i = ids[m, l]
             if i >= table.shape[0]:
                 return i
             if i >= 0:
-                row = table[i]
-                for h in range(row.shape[0]):
-                    made[h] += row[h]
+                some[count] = i
+                count += 1
+        made = out[m]
+        made[:] = 0.0
+        fours = count - count % 4
+        for k in range(0, fours, 4):
+            first, second, third, fourth = table[some[k]], table[some[k + 1]], table[some[k + 2]], table[some[k + 3]]
+            for h in range(made.shape[0]):
+                made[h] = (((made[h] + first[h]) + second[h]) + third[h]) + fourth[h]
+        for k in range(fours, count):
+            row = table[some[k]]
+            for h in range(made.shape[0]):
+                made[h] += row[h]
     return -1
 
 
@@ -56,9 +67,14 @@ class _Sum(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, dy: Tensor) -> tuple[None, Tensor]:  # type: ignore[override]
         (ids,) = ctx.saved_tensors
-        d_table = dy.new_zeros(ctx.shape)
-        _add_rows(ids.numpy(), dy.contiguous().numpy(), d_table.numpy())
-        return None, d_table
+        return None, add_rows(ids, dy.contiguous(), ctx.shape)
+
+
+def add_rows(ids: Tensor, rows: Tensor, shape: torch.Size) -> Tensor:
+    """dW of that shape, from dy [M, H] as `rows`."""
+    d_table = rows.new_zeros(shape)
+    _add_rows(ids.numpy(), rows.numpy(), d_table.numpy())
+    return d_table
 
 
 def _sums(ids: Tensor, table: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from protogoal.deep.product import product
 
@@ -31,6 +31,21 @@ def dueling_weights(weight: Tensor, bias: Tensor, num_actions: int) -> tuple[Ten
     """W [A·d, H] and b [A·d] of a layer with streams [(A+1)·d, H] and [(A+1)·d]."""
     w, b = (dueling(part.view(num_actions + 1, -1), 0) for part in (weight, bias))
     return w.view(-1, weight.shape[1]), b.view(-1)
+
+
+class KeptWeights:
+    """`dueling_weights` of a layer that seldom changes: made anew when it has."""
+
+    def __init__(self, layer: nn.Linear, num_actions: int):
+        self._layer, self._num_actions, self._version = layer, num_actions, (-1, -1)
+        self._kept = layer.weight, layer.bias
+
+    def __call__(self) -> tuple[Tensor, Tensor]:
+        weight, bias = self._layer.weight, self._layer.bias
+        if self._version != (weight._version, bias._version):
+            self._version = weight._version, bias._version
+            self._kept = dueling_weights(weight, bias, self._num_actions)
+        return self._kept
 
 
 def _undueled(d: Tensor) -> Tensor:
@@ -58,12 +73,13 @@ class _FactorsOfTaken(torch.autograd.Function):
         is_taken = action == torch.arange(num_actions, device=z.device).unsqueeze(1)  # [A, R]
         dw, db = w.new_empty(num_actions + 1, rank, width), w.new_empty(num_actions + 1, rank)
         torch.mm(is_taken.to(delta.dtype), delta, out=db[:-1])
-        dz = torch.zeros_like(z)
-        for a, w_a in enumerate(w.view(num_actions, rank, width)):
-            rows = is_taken[a].nonzero().squeeze(1)
-            delta_a = delta[rows]
-            torch.mm(delta_a.T, z[rows], out=dw[a])
-            dz[rows] = delta_a @ w_a
+        order, times = action.argsort(stable=True), is_taken.sum(1).tolist()
+        dz, dz_sorted = torch.zeros_like(z), z.new_empty(len(order), width)
+        rows = (part.split(times) for part in (delta[order], z[order], dz_sorted))  # of each action
+        for delta_a, z_a, dz_a, w_a, dw_a in zip(*rows, w.view(num_actions, rank, width), dw, strict=False):
+            torch.mm(delta_a.T, z_a, out=dw_a)
+            torch.mm(delta_a, w_a, out=dz_a)
+        dz[order] = dz_sorted
         return dz, None, _undueled(dw.view(num_actions + 1, -1)).view(-1, width), _undueled(db).view(-1), None
 
 

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from protogoal.deep import returns_torch
 from protogoal.deep.average import AverageWeights
-from protogoal.deep.bilinear import factors_of_taken
+from protogoal.deep.bilinear import KeptWeights, factors_of_taken
 from protogoal.deep.device import device_of, fetch, place
 from protogoal.deep.network import QNetwork, weights_from_arrays, weights_to_arrays
 from protogoal.deep.optimizer import Descent
@@ -54,6 +54,7 @@ class Learner:
         self.device = device_of(network)
         self.target.load_state_dict(network.state_dict())
         self.target.requires_grad_(False)
+        self._target_psi = KeptWeights(target.psi, target.num_actions) if target.settings.join == "bilinear" else None
         self.optimizer = Descent(network.parameters(), settings.learning_rate, settings.adam_epsilon, settings.weight_decay)
         self.average = AverageWeights(network, settings.average_decay)
         self.rng = np.random.default_rng(seed)
@@ -110,21 +111,22 @@ class Learner:
         with torch.no_grad():
             skip = self.burn_in + (self.target.core is None)  # a state is its observation: the first is not asked for
             z_target = _unroll_after(self.target, inputs, skip)[-len(action) :]
-            return Values(taken, online, all_values(self.target, z_target, members))
+            weights = self._target_psi() if self._target_psi else None
+            return Values(taken, online, all_values(self.target, z_target, members, weights))
 
     def descend(self, batch: Segments, goals: BatchGoals, values: Values, q_greedy: Tensor) -> dict[str, float]:
         """One gradient step; `q_greedy` [T, N, A, G] says which action the target policy takes."""
         learned = batch.last(batch.steps - self.burn_in)
         targets = self._targets(learned, goals, q_greedy, values.target)
-        counts_for = place(learned.is_valid * learned.weight, self.device).unsqueeze(-1)  # [T, N, 1]
-        weight = place(goals.weight, self.device) * counts_for / max(1, int(learned.is_valid.sum()))  # [T, N, G]
+        is_valid = learned.is_valid
+        share = is_valid * learned.weight * np.float32(2.0 / max(1, int(is_valid.sum())))
         error = values.taken.detach() - targets
-        slope = weight * error
-        loss = (slope * error).sum()
+        slope = (place(goals.weight, self.device) * error).mul_(place(share, self.device).unsqueeze(-1))  # [T, N, G], dL/dQ
+        loss = 0.5 * torch.dot(slope.flatten(), error.flatten())
         extra = self.extra_loss(learned)
         figure = finite(loss + sum(extra.values()) if extra else loss, self.updates)
         self.optimizer.forget()
-        torch.autograd.backward([values.taken, *extra.values()], [2.0 * slope, *(None for _ in extra)])
+        torch.autograd.backward([values.taken, *extra.values()], [slope, *(None for _ in extra)])
         norm = self.optimizer.descend(self.settings.max_gradient_norm)
         self.updates += 1
         if self.updates % self.settings.target_period == 0:
@@ -225,10 +227,13 @@ def join(psi: Tensor, phi: Tensor) -> Tensor:
     return (rows @ phi.transpose(1, 2)).view(n, steps, num_actions, -1).transpose(0, 1).contiguous()
 
 
-def all_values(network: QNetwork, z: Tensor, members: Tensor) -> Tensor:
-    """Q(s, ·, g) for states z [T, N, H] and goals [G, L], or each segment's own [N, K, L] → contiguous [T, N, A, G or K]."""
+def all_values(network: QNetwork, z: Tensor, members: Tensor, weights: tuple[Tensor, Tensor] | None = None) -> Tensor:
+    """Q(s, ·, g) for states z [T, N, H] and goals [G, L], or each segment's own [N, K, L] → contiguous [T, N, A, G or K].
+
+    weights: of the bilinear join, where they are at hand (`QNetwork.state_factors`).
+    """
     if network.settings.join == "bilinear":
-        return join(network.state_factors(z), network.goal_factors(members))
+        return join(network.state_factors(z, weights), network.goal_factors(members))
     steps, n, width = z.shape
     each = members.expand(steps, n, *members.shape[-2:]).flatten(0, 1)  # [T·N, K, L]
     q = network.q_each(z.reshape(-1, width), each).view(steps, n, members.shape[-2], network.num_actions)

@@ -26,6 +26,7 @@ from protogoal.deep import lstm
 from protogoal.deep.bag import sum_of_rows
 from protogoal.deep.bilinear import dueling, dueling_weights
 from protogoal.deep.device import device_of, fetch
+from protogoal.deep.norm import dense, dense_of_ids
 from protogoal.deep.product import Affine, affine
 from protogoal.deep.settings import NetworkSettings
 from protogoal.envs.vector import ArraySpec
@@ -49,7 +50,7 @@ class ActiveTorso(nn.Module):
         self.size = settings.hidden
 
     def forward(self, active: Tensor) -> Tensor:
-        return F.relu(self.norm(sum_of_rows(active, self.embedding.weight) + self.bias))
+        return dense_of_ids(active.contiguous(), self.embedding.weight, self.bias, self.norm)
 
 
 class VectorTorso(nn.Module):
@@ -62,7 +63,7 @@ class VectorTorso(nn.Module):
         self.size = settings.hidden
 
     def forward(self, vector: Tensor) -> Tensor:
-        return F.relu(self.norm(self.linear(vector.float())))
+        return dense(vector.float(), self.linear, self.norm)
 
 
 class BytesTorso(nn.Module):
@@ -78,7 +79,7 @@ class BytesTorso(nn.Module):
         number = values.int().unsqueeze(-1)  # [M, D, 1]
         bits = (number >> torch.arange(8, device=values.device)) & 1
         read = torch.cat([bits.float(), number / 255.0], -1).flatten(1)  # [M, 9·D]
-        return F.relu(self.norm(self.linear(read)))
+        return dense(read, self.linear, self.norm)
 
 
 class ConvolutionTorso(nn.Module):
@@ -107,7 +108,7 @@ class ConvolutionTorso(nn.Module):
 
     def forward(self, grid: Tensor) -> Tensor:
         planes = grid.float() if self.embedding is None else self._embedded(grid)
-        return F.relu(self.norm(self.linear(self.convolutions(planes).flatten(1))))
+        return dense(self.convolutions(planes).flatten(1), self.linear, self.norm)
 
     def _embedded(self, grid: Tensor) -> Tensor:
         assert self.embedding is not None
@@ -135,7 +136,7 @@ class PictureTorso(nn.Module):
         self.size = settings.hidden
 
     def forward(self, picture: Tensor) -> Tensor:
-        return F.relu(self.norm(self.linear(self.convolutions(picture.float() / 255.0).flatten(1))))
+        return dense(self.convolutions(picture.float() / 255.0).flatten(1), self.linear, self.norm)
 
 
 TORSOS = {
@@ -194,11 +195,12 @@ class GoalFactors(nn.Module):
 
     def forward(self, members: Tensor) -> Tensor:
         rows = members.reshape(-1, members.shape[-1])
-        size = (rows >= 0).sum(1, keepdim=True)
-        first = torch.where(size == 0, self.task, rows[:, :1])
-        factors = sum_of_rows(first if rows.shape[1] == 1 else torch.cat([first, rows[:, 1:]], 1), self.free.weight)
-        if rows.shape[1] > 1:
-            factors = factors / size.clamp(min=1)
+        if rows.shape[1] == 1:
+            factors = sum_of_rows(torch.where(rows < 0, self.task, rows), self.free.weight)
+        else:
+            size = (rows >= 0).sum(1, keepdim=True)
+            first = torch.where(size == 0, self.task, rows[:, :1])
+            factors = sum_of_rows(torch.cat([first, rows[:, 1:]], 1), self.free.weight) / size.clamp(min=1)
             together = torch.nonzero(size.squeeze(1) > 1).squeeze(1)
             if len(together):
                 joined = self.mix(self.branch(rows[together])) / self.mix.in_features**0.5
@@ -268,7 +270,10 @@ class QNetwork(nn.Module):
         """
         steps, batch = is_first.shape
         parts = [self.torsos[module_name(name)](observation[name].flatten(0, 1)) for name in self.parts]  # [T·N, hidden] each
-        x = self.layers(torch.cat(parts, 1) if len(parts) > 1 else parts[0])
+        x = torch.cat(parts, 1) if len(parts) > 1 else parts[0]
+        layers = list(self.layers)
+        for linear, norm in zip(layers[::3], layers[1::3], strict=True):  # the rectifier is part of `dense`
+            x = dense(x, linear, norm)
         if self.core is None:
             return x.view(steps, batch, -1), core
         goes_on = (~is_first).to(x.dtype).unsqueeze(-1)  # [T, N, 1]
@@ -276,9 +281,9 @@ class QNetwork(nn.Module):
         x = torch.cat([x.view(steps, batch, -1), taken, previous_reward.unsqueeze(-1) * goes_on], -1)
         return lstm.unroll(self.core, x, goes_on, core.to(x.dtype))
 
-    def state_factors(self, z: Tensor) -> Tensor:
-        """ψ(s, a) [..., A, d] of the bilinear join, dueling."""
-        factors = affine(z, *dueling_weights(self.psi.weight, self.psi.bias, self.num_actions))
+    def state_factors(self, z: Tensor, weights: tuple[Tensor, Tensor] | None = None) -> Tensor:
+        """ψ(s, a) [..., A, d] of the bilinear join, dueling; `weights` are its `dueling_weights`, where they are at hand."""
+        factors = affine(z, *(weights or dueling_weights(self.psi.weight, self.psi.bias, self.num_actions)))
         return factors.view(*z.shape[:-1], self.num_actions, self.settings.rank)
 
     def goal_factors(self, members: Tensor) -> Tensor:

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 import torch
 from torch import Tensor
-from torch.optim.adamw import adamw
 
 
 class Descent(torch.optim.AdamW):
@@ -34,8 +33,9 @@ class Descent(torch.optim.AdamW):
         moments = [self.state[p] or self._begin(p) for p in moved]
         exp_avg, exp_avg_sq, step = ([m[name] for m in moments] for name in ("exp_avg", "exp_avg_sq", "step"))
         s = self.defaults
-        adamw(moved, gradients, exp_avg, exp_avg_sq, [], step, fused=True, amsgrad=False, beta1=s["betas"][0], beta2=s["betas"][1],
-              lr=s["lr"], weight_decay=s["weight_decay"], eps=s["eps"], maximize=False)
+        torch._foreach_add_(step, 1)
+        torch._fused_adamw_(moved, gradients, exp_avg, exp_avg_sq, [], step, amsgrad=False, lr=s["lr"], beta1=s["betas"][0],
+                            beta2=s["betas"][1], weight_decay=s["weight_decay"], eps=s["eps"], maximize=False)
         return norm
 
     def _begin(self, parameter: Tensor) -> dict[str, Tensor]:

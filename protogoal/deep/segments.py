@@ -115,10 +115,10 @@ class Segments:
     def last(self, steps: int) -> Segments:
         """Only the last `steps` transitions (what is new in overlapping windows); the core's state is then unknown."""
         skip = self.steps - steps
+        if skip == 0:
+            return self
         cut = self.map(lambda name, array: array if name in PER_SEGMENT else array[skip:])
-        if skip:
-            cut = replace(cut, previous_action=self.action[skip - 1], previous_reward=self.reward[skip - 1])
-        return cut
+        return replace(cut, previous_action=self.action[skip - 1], previous_reward=self.reward[skip - 1])
 
 
 FIELDS: dict[str, Field] = {name: hint.__metadata__[0] for name, hint in get_type_hints(Segments, include_extras=True).items()

@@ -452,22 +452,23 @@ def attained_in(active: NDArray[np.integer[Any]], members: NDArray[np.integer[An
     for column in members.T:
         some = np.flatnonzero(column >= 0)
         order = some[np.argsort(column[some], kind="stable")]
-        sorted_bits = column[order]
         if len(order) == 0:
             continue
-        # every place of `active` that holds one of these bits switches on all goals that want it
-        first = np.searchsorted(sorted_bits, active)  # [n, L]
-        last = np.searchsorted(sorted_bits, active, side="right")
         on = np.zeros((len(active), len(members)), np.bool_)
-        _switch_on(first, last, order, on)
-        on[:, column < 0] = True
+        _switch_on(active, column[order], order, on)
+        if len(order) < len(column):
+            on[:, column < 0] = True
         result &= on
     return result
 
 
 @nb.njit(cache=True)
-def _switch_on(first, last, order, on):  # type: ignore[no-untyped-def]
-    for t in range(first.shape[0]):
-        for l in range(first.shape[1]):
-            for place in range(first[t, l], last[t, l]):
+def _switch_on(active, sorted_bits, order, on):  # type: ignore[no-untyped-def]
+    """Every place of `active` [n, L] that holds one of the bits switches on all goals that want it, in on [n, G]."""
+    for t in range(active.shape[0]):
+        for l in range(active.shape[1]):
+            bit = active[t, l]
+            place = np.searchsorted(sorted_bits, bit)
+            while place < len(sorted_bits) and sorted_bits[place] == bit:
                 on[t, order[place]] = True
+                place += 1

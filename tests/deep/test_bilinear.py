@@ -2,7 +2,7 @@
 
 import torch
 
-from protogoal.deep.bilinear import factors_of_taken
+from protogoal.deep.bilinear import KeptWeights, dueling_weights, factors_of_taken
 
 STATES, TAKEN, ACTIONS, RANK, WIDTH = 23, 20, 3, 4, 6
 
@@ -27,3 +27,13 @@ def test_values_and_gradients_are_those_of_the_definition():
             made.append([taken, psi, *(leaf.grad for leaf in leaves)])
         for mine, torchs in zip(*made, strict=True):
             assert torch.allclose(mine, torchs, atol=1e-4)
+
+
+def test_kept_weights_follow_their_layer():
+    layer, other = (torch.nn.Linear(WIDTH, (ACTIONS + 1) * RANK).requires_grad_(False) for _ in range(2))
+    kept = KeptWeights(layer, ACTIONS)
+    first = kept()
+    assert kept()[0] is first[0]
+    layer.load_state_dict(other.state_dict())
+    for mine, made in zip(kept(), dueling_weights(other.weight, other.bias, ACTIONS), strict=True):
+        assert torch.equal(mine, made)

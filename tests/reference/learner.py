@@ -1,7 +1,8 @@
 """One update as it was computed before it was made fast; for the bilinear join, goals shared by all segments, Retrace.
 
 BLAS through `nn.Linear`, `nn.EmbeddingBag`, `nn.LSTMCell` a step at a time, dueling in every state, a graph through all actions,
-both networks in all T + 1 states, torch's optimiser. `benchmarks/learner.py` measures against it.
+both networks in all T + 1 states, torch's optimiser, attained goals found by numpy's search. `benchmarks/learner.py` measures
+against it.
 """
 
 import numba as nb
@@ -14,7 +15,7 @@ from protogoal.deep.average import AverageWeights
 from protogoal.deep.learn import unroll_inputs
 from protogoal.deep.network import ActiveTorso, GoalBranch, GoalFactors, QNetwork
 from protogoal.deep.product import Affine
-from protogoal.deep.relabel import relabel
+from protogoal.deep.relabel import BatchGoals, shared_goals
 
 
 class PlainTorso(ActiveTorso):
@@ -91,8 +92,8 @@ class PlainLearner:
 
     def update(self, batch, known):
         s = self.settings
-        goals = relabel(batch, known, s, self.rng, self.burn_in)
         learned = batch.last(batch.steps - self.burn_in)
+        goals = relabelled(learned, known, s, self.rng)
         action = torch.from_numpy(learned.action.astype(np.int64))
         members, inputs = torch.from_numpy(goals.slots), unroll_inputs(batch)
         psi, phi = self.network.state_factors(self._features(self.network, inputs)), self.network.goal_factors(members)
@@ -129,6 +130,45 @@ class PlainLearner:
                 core = network.unroll(before, action[:skip], reward[:skip], is_first[:skip], core)[1]
         after = {name: array[skip:] for name, array in observation.items()}
         return network.unroll(after, action[skip:], reward[skip:], is_first[skip:], core)[0]
+
+
+def relabelled(batch, known, settings, rng):
+    """The task and all known goals."""
+    rows = shared_goals(known, settings, rng)
+    attained = attained_in(batch.active.reshape(-1, batch.active.shape[-1]), known.members[rows])
+    attained = attained.reshape(batch.steps, batch.size, len(rows))
+    goes_on = (~batch.terminated).astype(np.float32)[..., None]
+    reward = np.concatenate([batch.reward[..., None], attained], -1, dtype=np.float32)
+    discount = np.empty_like(reward)
+    discount[..., :1] = settings.task_discount * goes_on
+    np.multiply(settings.goal_discount * goes_on, ~attained, out=discount[..., 1:])
+    weight = np.full(1 + len(rows), 1.0 / max(1, len(rows)), np.float32)
+    weight[0] = settings.task_weight
+    slots = np.concatenate([np.full((1, known.slots.shape[1]), -1, np.int32), known.slots[rows]])
+    return BatchGoals(slots, reward, discount, np.tile(weight, (batch.size, 1)))
+
+
+def attained_in(active, members):
+    result = np.ones((len(active), len(members)), np.bool_)
+    for column in members.T:
+        some = np.flatnonzero(column >= 0)
+        order = some[np.argsort(column[some], kind="stable")]
+        if len(order) == 0:
+            continue
+        first, last = (np.searchsorted(column[order], active, side=side) for side in ("left", "right"))
+        on = np.zeros((len(active), len(members)), np.bool_)
+        switch_on(first, last, order, on)
+        on[:, column < 0] = True
+        result &= on
+    return result
+
+
+@nb.njit(cache=True)
+def switch_on(first, last, order, on):
+    for t in range(first.shape[0]):
+        for l in range(first.shape[1]):
+            for place in range(first[t, l], last[t, l]):
+                on[t, order[place]] = True
 
 
 @nb.njit(nogil=True, error_model="numpy")
