@@ -38,7 +38,7 @@ class KeptWeights:
 
     def __init__(self, layer: nn.Linear, num_actions: int):
         self._layer, self._num_actions, self._version = layer, num_actions, (-1, -1)
-        self._kept = layer.weight, layer.bias
+        self._kept: tuple[Tensor, Tensor] = (layer.weight, layer.bias)
 
     def __call__(self) -> tuple[Tensor, Tensor]:
         weight, bias = self._layer.weight, self._layer.bias

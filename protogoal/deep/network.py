@@ -271,7 +271,7 @@ class QNetwork(nn.Module):
         steps, batch = is_first.shape
         parts = [self.torsos[module_name(name)](observation[name].flatten(0, 1)) for name in self.parts]  # [T·N, hidden] each
         x = torch.cat(parts, 1) if len(parts) > 1 else parts[0]
-        layers = list(self.layers)
+        layers: list[Any] = list(self.layers)
         for linear, norm in zip(layers[::3], layers[1::3], strict=True):  # the rectifier is part of `dense`
             x = dense(x, linear, norm)
         if self.core is None:

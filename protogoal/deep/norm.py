@@ -73,9 +73,10 @@ def _rectified(a: Tensor, gamma: Tensor, beta: Tensor, epsilon: float) -> tuple[
 
 def _unrectified(dy: Tensor, a: Tensor, y: Tensor, gamma: Tensor, of_rows: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """da [M, H], and dγ, dβ, db [H]."""
-    da, sums = torch.empty_like(a), [torch.zeros_like(gamma) for _ in range(3)]
-    _backward(dy.contiguous().numpy(), a.numpy(), y.numpy(), gamma.numpy(), of_rows.numpy(), da.numpy(), *(s.numpy() for s in sums))
-    return da, *sums
+    da, d_gamma, d_beta, d_bias = torch.empty_like(a), torch.zeros_like(gamma), torch.zeros_like(gamma), torch.zeros_like(gamma)
+    _backward(dy.contiguous().numpy(), a.numpy(), y.numpy(), gamma.numpy(), of_rows.numpy(), da.numpy(), d_gamma.numpy(),
+              d_beta.numpy(), d_bias.numpy())
+    return da, d_gamma, d_beta, d_bias
 
 
 class _Dense(torch.autograd.Function):
