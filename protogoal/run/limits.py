@@ -7,12 +7,14 @@
     trials      a row of sums for every bit that turns on; half of those declared are taken to
     workers     processes that step environments
 
-`check_memory` adds them up; `widest_lists` says how many bits on at once replay may keep in what is left.
+`check_memory` adds them up, `check_cluster` for the processes of `run.ray`; `widest_lists` says how many bits on at once replay may
+keep in what is left.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,8 +26,10 @@ from protogoal.goals.evaluator import evaluator_bytes
 
 SHARE = 0.9  # of the memory, which a run may take
 PROGRAM = 400_000_000  # bytes of a process that learns
+ROLE = 250_000_000  # bytes of a process of Ray's, beside what it is for
 WORKER = 120_000_000  # bytes of a process that steps environments
 COPIES = 7  # of every weight
+LEARNED = 6  # of them in the process that learns
 SHOWN = 3  # parts that a refusal names
 
 
@@ -36,11 +40,13 @@ class Part:
     name: str
     size: int  # bytes
     setting: str = ""
+    times: int = 1  # processes that take as much each
 
     def words(self, config: DeepConfig) -> str:
         section, _, field = self.setting.partition(".")
         value = getattr(getattr(config, section), field) if field else None
-        return f"{self.name} {_gb(self.size)}" + (f" ({self.setting} = {value:,})" if field else "")
+        times = f"{self.times} × " if self.times > 1 else ""
+        return f"{self.name} {times}{_gb(self.size)}" + (f" ({self.setting} = {value:,})" if field else "")
 
 
 def memory_bytes() -> int | None:
@@ -66,6 +72,35 @@ def memory_parts(config: DeepConfig, env: Spaces) -> list[Part]:
         Part("workers", workers * WORKER, "env.workers" if workers else ""),
         *own,
     ]
+
+
+def role_parts(config: DeepConfig, env: Spaces) -> list[Part]:
+    """What each process of a run on Ray takes; environments are stepped in the workers themselves."""
+    size = {part.name: part.size for part in memory_parts(config, env)}
+    network, workers, shards = size["networks"] // COPIES, config.ray.workers, config.ray.shards
+    own = sum(registry.agent(config.agent).memory_bytes(config).values())
+    return [
+        Part("replay shard", ROLE + size["replay"] // shards, "replay.capacity", shards),
+        Part("learner", ROLE + LEARNED * network, "network.goal_slots"),
+        Part("proto-goal evaluator", ROLE + size.get("goals", 0) + size.get("trials", 0)),
+        Part("player", ROLE + network),
+        Part("worker", ROLE + network + own // workers, "", workers),
+    ]
+
+
+def check_cluster(config: DeepConfig, env: Spaces, machines: Sequence[float]) -> None:
+    """Refuses a run on Ray of which one process fits no machine, or all of them not the machines together (bytes each)."""
+    parts = sorted(role_parts(config, env), key=lambda part: -part.size * part.times)
+    role = max(parts, key=lambda part: part.size)
+    most = max(machines, default=0.0)
+    if role.size > SHARE * most:
+        advice = "; use more ray.shards, or a smaller replay.capacity" if role.name == "replay shard" else ""
+        largest = f"the largest machine of the cluster has {_gb(most)}"
+        raise ValueError(f"one process does not fit: {role.words(config)}, {largest}{advice}")
+    needed = sum(part.size * part.times for part in parts)
+    if needed > SHARE * sum(machines):
+        largest = ", ".join(part.words(config) for part in parts[:SHOWN])
+        raise ValueError(f"the run needs {_gb(needed)}, the cluster has {_gb(sum(machines))}; the largest parts are {largest}")
 
 
 def _parameters(config: DeepConfig, env: Spaces) -> int:

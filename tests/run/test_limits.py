@@ -66,3 +66,20 @@ def test_an_evaluator_of_more_bits_takes_more():
     small, large = (evaluator_bytes(bits, 5, TINY.pge) for bits in (1_000, 1_000_000))
     assert large["goals"] + large["trials"] < 2e9
     assert large["trials"] > 100 * small["trials"]
+
+
+def test_on_ray_every_process_is_counted(spaces):
+    alone = {part.name: part.size for part in limits.memory_parts(TINY, spaces)}
+    config = replace(TINY, ray=replace(TINY.ray, workers=3, shards=2))
+    roles = {part.name: part for part in limits.role_parts(config, spaces)}
+    assert {name: part.times for name, part in roles.items()} == {
+        "replay shard": 2, "learner": 1, "proto-goal evaluator": 1, "player": 1, "worker": 3}
+    assert roles["replay shard"].size == limits.ROLE + alone["replay"] // 2
+    assert roles["proto-goal evaluator"].size == limits.ROLE + alone["goals"] + alone["trials"]
+    assert roles["learner"].size == limits.ROLE + 6 * alone["networks"] // 7
+    whole = sum(part.size * part.times for part in roles.values())
+    limits.check_cluster(config, spaces, [1.2 * whole])
+    with pytest.raises(ValueError, match=r"the run needs .* GB, the cluster has .* GB; the largest parts are worker 3 × 0.3 GB, "):
+        limits.check_cluster(config, spaces, [whole / 3, whole / 2])
+    with pytest.raises(ValueError, match=r"one process does not fit: proto-goal evaluator .* GB, the largest machine"):
+        limits.check_cluster(config, replace(spaces, num_bits=10_000_000), [4e9] * 10)

@@ -170,7 +170,8 @@ training.train(pathlib.Path(sys.argv[1]), "tiny", small, "ray", record=())
 
 def test_a_shard_larger_than_any_machine_is_refused(small_ray):
     huge = dataclasses.replace(TINY.replay, capacity=10**10)
-    with pytest.raises(ValueError, match="GB a shard"):
+    words = r"one process does not fit: replay shard .* GB \(replay.capacity = 10,000,000,000\), the largest machine of the cluster"
+    with pytest.raises(ValueError, match=words):
         RaySession(dataclasses.replace(TINY, replay=huge, ray=RaySettings(**FEW_CPUS)))
 
 

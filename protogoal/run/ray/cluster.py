@@ -12,12 +12,9 @@ from typing import Any
 
 import ray
 
-from protogoal import registry
 from protogoal.agents.blueprint import EnvSpaces
 from protogoal.config import DeepConfig, RaySettings
-from protogoal.deep.replay import replay_bytes
-
-MEMORY_SHARE = 0.9  # of a node's memory, which one shard may take
+from protogoal.run.limits import check_cluster
 
 
 def connect(settings: RaySettings) -> bool:
@@ -75,7 +72,7 @@ def demands(settings: RaySettings) -> dict[str, float]:
 
 
 def check_resources(config: DeepConfig, spaces: EnvSpaces) -> None:
-    """Refuses what does not fit the cluster: reservations in all, the largest role, the memory of one shard."""
+    """Refuses what does not fit the cluster: reservations in all, the largest role, memory."""
     settings = config.ray
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     wanted = demands(settings)
@@ -89,13 +86,9 @@ def check_resources(config: DeepConfig, spaces: EnvSpaces) -> None:
         most = max((node.get(kind, 0.0) for node in nodes), default=0.0)
         if largest[kind] > most:
             raise ValueError(f"one role needs {largest[kind]:g} {kind}s, the largest machine of the cluster has {most:g}")
-    agent = registry.agent(config.agent)
-    stored = agent.stored_spec(config, spaces), spaces.num_bits, spaces.max_active, agent.core_shape(config)
-    whole = replay_bytes(*stored, config.replay)
-    memory = max((node.get("memory", math.inf) for node in nodes), default=math.inf)
-    if whole / settings.shards > MEMORY_SHARE * memory:
-        raise ValueError(f"replay.capacity = {config.replay.capacity:,} needs {whole / s.shards / 1e9:.1f} GB a shard, the largest "
-                         f"machine of the cluster has {memory / 1e9:.1f} GB; use more ray.shards or a smaller capacity")
+    memory = [node["memory"] for node in nodes if "memory" in node]
+    if len(memory) == len(nodes):  # where every machine tells
+        check_cluster(config, spaces, memory)
 
 
 def _first_line(error: BaseException) -> str:
