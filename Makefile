@@ -48,6 +48,7 @@ bench: $(VENV)/.all                    ## ratios against slow references, printe
 figures: $(VENV)/.core                 ## redraw every figure of results/ from its committed CSV
 	$(BIN)/protogoal reproduce figures --out results
 	@test ! -d results/keycorridor || $(BIN)/python examples/keycorridor_comparison.py --redraw --out results/keycorridor
+	@test ! -d results/peers || $(BIN)/python examples/peer_comparison.py --redraw --out results/peers
 
 torture: $(VENV)/.all                  ## every attack of tests/torture in full, an hour or so; then MINUTES of each engine, memory drawn
 	PROTOGOAL_TORTURE=full $(BIN)/pytest tests/torture

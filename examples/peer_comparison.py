@@ -1,8 +1,8 @@
 """Stable-Baselines3 beside protogoal: DQN with hindsight on the goal environment, and PPO, on two tasks at equal frames.
 
-`python peer_comparison.py --out OUT` makes OUT/curves.csv: every evaluation of every run, with its CPU seconds of training. Runs
-that are finished are skipped. The proto-goal agent's own are those of `protogoal reproduce baba-small` and of
-keycorridor_comparison.py.
+`python peer_comparison.py --out OUT` makes OUT/curves.csv: every evaluation of every run, with its CPU seconds of training; and a
+figure beside the proto-goal agent's own runs, those of `protogoal reproduce baba-small` and of keycorridor_comparison.py, which are
+read from ../results. Runs that are finished are skipped.
 """
 
 import argparse
@@ -20,7 +20,8 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 
 import protogoal.envs  # noqa: F401  (registers Baba)
 from protogoal import make_goal_env
-from protogoal.experiments.curves import read_csv, write_csv
+from protogoal.experiments.arms_figures import draw_arm
+from protogoal.experiments.curves import COLOURS, read_csv, success_curves, write_csv
 from protogoal.goals.table import TASK
 from protogoal.interop.goal_env import GoalEnvSettings
 from protogoal.interop.sb3 import GoalReplayBuffer, use_values
@@ -28,6 +29,9 @@ from protogoal.interop.sb3 import GoalReplayBuffer, use_values
 COLUMNS = ("task", "arm", "seed", "step", "cpu_seconds", "episodes", "successes")
 STEPS = {"U-Maze small": 400_000, "KeyCorridor": 250_000}
 FIRST_SEED = 70
+RESULTS = Path(__file__).resolve().parents[1] / "results"
+OURS = {"U-Maze small": "baba-small", "KeyCorridor": "keycorridor"}
+"""Task → the folder with the proto-goal agent's runs."""
 
 
 def make_env(task):
@@ -114,6 +118,30 @@ def train(task, arm, seed, steps, every, episodes, file):
     write_csv(file, COLUMNS, rows)
 
 
+def plot(out):
+    """learning.png: success against steps, a panel for each task that was run."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    rows = read_csv(out / "curves.csv")
+    tasks = [task for task in STEPS if any(row["task"] == task for row in rows)]
+    figure, axes = plt.subplots(1, len(tasks), figsize=(4.2 * len(tasks), 3.6), sharey=True, squeeze=False, constrained_layout=True)
+    for axis, task in zip(axes[0], tasks, strict=True):
+        ours = success_curves(read_csv(RESULTS / OURS[task] / "curves.csv"))
+        theirs = success_curves([row for row in rows if row["task"] == task])
+        arms = {"proto-goal R2D2": ours["proto-goal R2D2"]} | {arm: theirs[arm] for arm in ARMS if arm in theirs}
+        for colour, (arm, seeds) in zip(COLOURS, arms.items(), strict=False):
+            draw_arm(axis, seeds, 1e6, colour, arm, shade=0.12)
+        axis.set(ylim=(-0.03, 1.03), title=task, xlabel="million steps")
+        axis.grid(alpha=0.25)
+        axis.spines[["top", "right"]].set_visible(False)
+        axis.legend(frameon=False, fontsize=8)
+    axes[0][0].set_ylabel("success at the task")
+    figure.savefig(out / "learning.png", dpi=150)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("runs/peers"), help="where to write (default %(default)s)")
@@ -123,8 +151,12 @@ def main():
     parser.add_argument("--episodes", type=int, default=32, help="episodes of an evaluation (default %(default)s)")
     parser.add_argument("--task", choices=list(STEPS), help="one task alone")
     parser.add_argument("--arm", choices=list(ARMS), help="one arm alone")
+    parser.add_argument("--redraw", action="store_true", help="only draw the figure again, from the CSV in OUT")
     options = parser.parse_args()
     out = options.out.resolve()
+    if options.redraw:
+        plot(out)
+        return
     (out / "runs").mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(1)
     tasks, arms = [options.task] if options.task else STEPS, [options.arm] if options.arm else ARMS
@@ -136,6 +168,7 @@ def main():
                     train(task, arm, seed, options.steps or STEPS[task], options.every, options.episodes, file)
     rows = [tuple(row[name] for name in COLUMNS) for file in sorted((out / "runs").glob("*.csv")) for row in read_csv(file)]
     write_csv(out / "curves.csv", COLUMNS, rows)
+    plot(out)
 
 
 if __name__ == "__main__":
