@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import io
 import pkgutil
 import sys
 import tempfile
@@ -42,7 +43,9 @@ def run(quick: bool = False) -> list[dict[str, Any]]:
     config = with_fields(own_environment("own_corridor:make", "own_corridor:cells"), {
         "steps": steps, "threads": 1, "evaluation.every": steps, "evaluation.episodes": 4, "evaluation.final_episodes": 4, **small})
     spent: Counter[str] = Counter()
-    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as patched:
+    quiet = contextlib.redirect_stdout(io.StringIO())
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as patched, quiet:
+        training.train(Path(folder) / "first", "checks", with_fields(config, {"steps": 1_000}), record=())  # compiles
         for check, names in CHECKS.items():
             for name in names:
                 patched.enter_context(_timed(name, check, spent))

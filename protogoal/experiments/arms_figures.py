@@ -10,7 +10,7 @@ import numpy as np
 
 from protogoal.experiments import discovered
 from protogoal.experiments.curves import COLOURS, read_csv, success_curves
-from protogoal.files import whole
+from protogoal.experiments.drawing import pyplot, save
 from protogoal.record.statistics import t_interval
 
 if TYPE_CHECKING:
@@ -35,11 +35,7 @@ def draw(comparison: Comparison, out: Path) -> None:
 
 def _draw_success(comparison: Comparison, curves: Curves, unit: float, xlabel: str, file: Path) -> None:
     """Mean success with the 95 % t interval over seeds, and each seed's line; a panel for each group of arms."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
+    plt = pyplot()
     panels = list(dict.fromkeys(arm.panel for arm in comparison.arms if arm.label in curves))
     size = (7, 4.2) if len(panels) == 1 else (2.7 * len(panels) + 0.6, 3.4)
     figure, axes = plt.subplots(1, len(panels), figsize=size, sharey=True, squeeze=False, constrained_layout=True)
@@ -58,9 +54,7 @@ def _draw_success(comparison: Comparison, curves: Curves, unit: float, xlabel: s
                 figure.legend(loc="outside lower center", ncols=2, frameon=False)
     if len(panels) > 1:
         figure.suptitle(comparison.title)
-    with whole(file) as temporary:
-        figure.savefig(temporary, dpi=150, format="png")
-    plt.close(figure)
+    save(figure, file)
 
 
 def draw_arm(

@@ -12,11 +12,10 @@ import numpy as np
 
 from protogoal.experiments.controllability import BATCH, DOMAINS, GOOD, POLICIES, interval, scores
 from protogoal.experiments.curves import COLOURS, read_csv
-from protogoal.files import whole
+from protogoal.experiments.drawing import INK, MUTED, muted, pyplot, save
 from protogoal.goals.evaluator import PGESettings
 from protogoal.goals.plausibility import LEAST_NATS
 
-INK, MUTED = "#1b1f24", "#57606a"
 TITLES = {
     "static": "static\nTaxi's destination", "timer": "timer\n1…100", "distractor": "distractor\nrandom pixels",
     "television": "television\n8 × 1,000 pictures", "weather": "weather\npixels only in rain", "weak": "weak\nworks 3 in 10 times",
@@ -28,24 +27,6 @@ STYLES: dict[str, Any] = {"random": "-", "trained": (0, (3, 1.5))}
 LIMIT = 2.0  # values beyond it are drawn at the edge
 
 
-def _pyplot() -> Any:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    plt.rcParams.update({"font.size": 10, "axes.edgecolor": MUTED, "text.color": INK, "axes.labelcolor": INK,
-                         "xtick.color": MUTED, "ytick.color": MUTED, "font.family": "DejaVu Sans"})
-    return plt
-
-
-def _save(figure: Any, path: Path, plt: Any) -> None:
-    """Whole or not at all."""
-    with whole(path) as temporary:
-        figure.savefig(temporary, dpi=150, format="png", facecolor="white")
-    plt.close(figure)
-
-
 def _tidy(axes: Any) -> None:
     axes.grid(axis="y", color="#e4e7eb", linewidth=0.8)
     axes.spines[["top", "right"]].set_visible(False)
@@ -54,7 +35,7 @@ def _tidy(axes: Any) -> None:
 
 def draw_f1(out: Path) -> None:
     """Both kinds of evidence and both policies; the band is the 95 % interval over seeds."""
-    plt = _pyplot()
+    plt = pyplot(muted(10))
     from matplotlib.lines import Line2D
 
     f1 = scores(out)
@@ -84,12 +65,12 @@ def draw_f1(out: Path) -> None:
     handles += [Line2D([], [], color=INK, linestyle=STYLES[policy], label=f"{policy} policy") for policy in POLICIES]
     handles.append(Line2D([], [], color=MUTED, linewidth=0.9, linestyle=(0, (1, 2)), label=f"{GOOD:g}"))
     figure.legend(handles=handles, loc="outside lower center", ncols=6, frameon=False, fontsize=9)
-    _save(figure, out / "f1.png", plt)
+    save(figure, out / "f1.png")
 
 
 def draw_values(out: Path) -> None:
     """Bits of one seed after the last episode of the random policy: LSPI's value and the trials' nats, by what is true of them."""
-    plt = _pyplot()
+    plt = pyplot(muted(10))
     bits = read_csv(out / "values.csv")
     figure, grid = plt.subplots(2, 8, figsize=(11, 5.2), sharey="row", constrained_layout=True)
     rng = np.random.default_rng(0)
@@ -119,4 +100,4 @@ def draw_values(out: Path) -> None:
     handles.append(Line2D([], [], color=MUTED, marker="o", linestyle="", fillstyle="none", markersize=5, label="p above 0.01"))
     handles.append(Line2D([], [], color=MUTED, linewidth=0.9, linestyle=(0, (2, 3)), label="what the rule asks for"))
     figure.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False, fontsize=9)
-    _save(figure, out / "values.png", plt)
+    save(figure, out / "values.png")

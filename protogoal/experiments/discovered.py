@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from protogoal.files import whole
+from protogoal.experiments.drawing import pyplot, save
 
 GOALS = ("arm", "seed", "goal", "kind", "observed", "offered", "mastered", "pursuits", "success", "count")
 MOST_WORDS, MOST_CONJUNCTIONS = 34, 12
@@ -33,11 +33,7 @@ def discoveries(store: Any) -> list[tuple[Any, ...]]:
 
 def plot(rows: Sequence[Mapping[str, str]], colours: Sequence[str], title: str, path: Path) -> None:
     """Draws goals.csv."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
+    plt = pyplot()
     single = [row for row in rows if " AND " not in row["goal"]]
     kinds = sorted({row["kind"] for row in single if row["mastered"]}, key=lambda kind: _mastered_of(single, kind).mean())
     by_word = len(kinds) < 2 or len(kinds) > len(colours)
@@ -48,9 +44,7 @@ def plot(rows: Sequence[Mapping[str, str]], colours: Sequence[str], title: str, 
         _plot_kinds(axes, single, kinds, colours)
     axes.set(xlabel="environment steps (millions)", title=title)
     axes.spines[["top", "right"]].set_visible(False)
-    with whole(path) as temporary:
-        figure.savefig(temporary, dpi=150, format="png")
-    plt.close(figure)
+    save(figure, path)
 
 
 def _mastered_of(rows: Sequence[Mapping[str, str]], kind: str) -> np.ndarray:

@@ -8,33 +8,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from protogoal.experiments.curves import read_csv
-from protogoal.files import whole
+from protogoal.experiments.drawing import MUTED, muted, pyplot, save
 
 NEEDED = 128 * 260  # steps a second of the paper's actors
 LEARNED_BY_AN_UPDATE = 64 * 10  # transitions, with the paper's settings; one is learned for each that is acted
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7F7F7F")  # Okabe and Ito
-MUTED = "#57606a"
-
-
-def _pyplot() -> Any:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    plt.rcParams.update({"font.size": 11, "axes.edgecolor": MUTED, "xtick.color": MUTED, "ytick.color": MUTED})
-    return plt
-
-
-def _save(figure: Any, path: Path, plt: Any) -> None:
-    with whole(path) as temporary:
-        figure.savefig(temporary, dpi=160, format="png", facecolor="white")
-    plt.close(figure)
 
 
 def loads(out: Path) -> dict[str, np.ndarray]:
@@ -61,7 +43,7 @@ def costs(out: Path) -> dict[str, float]:
 
 def draw_load(out: Path) -> None:
     """What was kept; and CPU time: measured points, the line through them, and where a process is full."""
-    plt = _pyplot()
+    plt = pyplot(muted(11))
     figure, (kept, axes) = plt.subplots(1, 2, figsize=(11.5, 5), constrained_layout=True, width_ratios=(1, 1.5))
     measured = loads(out)
     rates = sorted({(float(row["offered"]), float(row["achieved"])) for row in read_csv(out / "load.csv")})
@@ -85,7 +67,7 @@ def draw_load(out: Path) -> None:
     axes.set(xscale="log", yscale="log", ylim=(1e-2, 1e4), xlim=(1_000, 400_000), xlabel="steps acted a second",
              ylabel="CPU seconds a second", title="What breaks first, and when")
     axes.legend(frameon=False, fontsize=9, loc="upper left")
-    _save(figure, out / "load.png", plt)
+    save(figure, out / "load.png", dpi=160)
 
 
 def memory(out: Path) -> dict[str, dict[str, np.ndarray]]:
@@ -114,7 +96,7 @@ def growth(out: Path) -> list[tuple[str, str, float, float]]:
 
 def draw_soak(out: Path) -> None:
     """Memory that belongs to each process alone, against time."""
-    plt = _pyplot()
+    plt = pyplot(muted(11))
     found = memory(out)
     figure, every = plt.subplots(1, len(found), figsize=(5.5 * len(found), 4.6), constrained_layout=True, squeeze=False)
     for axes, (engine, processes) in zip(every[0], found.items(), strict=True):
@@ -123,4 +105,4 @@ def draw_soak(out: Path) -> None:
         most = max(float(points[:, 1].max()) for points in processes.values())
         axes.set(xlabel="minutes", ylabel="MB", title=f"{engine} engine", ylim=(0, 1.4 * most))  # room for the legend
         axes.legend(frameon=False, fontsize=9, ncol=2, loc="upper left")
-    _save(figure, out / "soak.png", plt)
+    save(figure, out / "soak.png", dpi=160)

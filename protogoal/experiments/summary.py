@@ -6,7 +6,7 @@ from pathlib import Path
 
 from protogoal.experiments.arms_figures import draw_arm
 from protogoal.experiments.curves import COLOURS, read_csv, success_curves
-from protogoal.files import whole
+from protogoal.experiments.drawing import pyplot, save
 
 PANELS = {"baba-small": "Baba, U-Maze small", "baba": "Baba, U-Maze medium", "keycorridor": "MiniGrid KeyCorridor",
           "minihack-wide-river-lava": "MiniHack, wide river"}
@@ -20,11 +20,7 @@ def draw(results: Path) -> Path | None:
     found = {name: title for name, title in PANELS.items() if (results / name / "curves.csv").is_file()}
     if not found:
         return None
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
+    plt = pyplot()
     figure, axes = plt.subplots(1, len(found), figsize=(3.0 * len(found), 3.3), sharey=True, squeeze=False, constrained_layout=True)
     for axis, (name, title) in zip(axes[0], found.items(), strict=True):
         curves = success_curves(read_csv(results / name / "curves.csv"))
@@ -37,7 +33,5 @@ def draw(results: Path) -> Path | None:
     axes[0][0].set_ylabel("success at the task")
     drawn = {label: line for axis in axes[0] for line, label in zip(*axis.get_legend_handles_labels(), strict=True)}
     figure.legend(drawn.values(), drawn.keys(), loc="outside lower center", ncols=4, frameon=False)
-    with whole(results / "summary.png") as temporary:
-        figure.savefig(temporary, dpi=150, format="png")
-    plt.close(figure)
+    save(figure, results / "summary.png")
     return results / "summary.png"

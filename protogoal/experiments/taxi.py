@@ -67,7 +67,7 @@ def run(scale: str, seeds: int | None, out: Path) -> None:
     try:
         (out / "seeds").mkdir(parents=True, exist_ok=True)
         results = _train_all(jobs)
-        _write_csv(jobs, results, out)
+        _write_csv(results, out)
         plot(out)
         command = f"protogoal reproduce taxi --scale {scale} --seeds {len(jobs) // len(AGENTS)}"
         _describe(command, time.monotonic() - start, out)
@@ -193,7 +193,7 @@ def _goal_history(agent: Any, steps: int) -> dict[str, Any]:
     return {"goal_space": snapshots, "goals": goals}
 
 
-def _write_csv(jobs: Sequence[Job], results: Sequence[dict[str, Any]], out: Path) -> None:
+def _write_csv(results: Sequence[dict[str, Any]], out: Path) -> None:
     write_csv(out / "curves.csv", CURVES, [(r["label"], r["seed"], *point) for r in results for point in r["curve"]])
     with_goals = [r for r in results if "goals" in r]
     write_csv(out / "goal_space.csv", GOAL_SPACE, [(r["seed"], *row) for r in with_goals for row in r["goal_space"]])

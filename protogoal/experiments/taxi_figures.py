@@ -14,33 +14,15 @@ from gymnasium.envs.toy_text.taxi import MAP
 
 from protogoal.envs.taxi import DEPOTS
 from protogoal.experiments.curves import on_grid, read_csv, success_curves
-from protogoal.files import whole
+from protogoal.experiments.drawing import INK, MUTED, muted, pyplot, save
 from protogoal.goals.plausibility import Verdict
 
 AGENT_COLOUR = {"proto-goal": "#0072B2", "Q-learning": "#D55E00"}  # Okabe and Ito: colour-blind safe
 PLAUSIBLE = str(int(Verdict.PLAUSIBLE))
 DEPOT_COLOUR = {"R": "#d62728", "G": "#2ca02c", "Y": "#e3b505", "B": "#1f5fd0"}
-DARK, TAXI, PASSENGER, INK, MUTED = "#23252e", "#f4c430", "#8e3fa8", "#1b1f24", "#57606a"
+DARK, TAXI, PASSENGER = "#23252e", "#f4c430", "#8e3fa8"
 PICTURES = (500, 2_000, 10_000, 50_000, 70_000, 300_000)  # steps at which the grid is shown
 PARTS = {"taxi": slice(0, 25), "passenger": slice(25, 30), "destination": slice(30, 34)}
-
-
-def _pyplot() -> Any:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    plt.rcParams.update({"font.size": 11, "axes.edgecolor": MUTED, "text.color": INK, "axes.labelcolor": INK,
-                         "xtick.color": MUTED, "ytick.color": MUTED, "font.family": "DejaVu Sans"})
-    return plt
-
-
-def _save(figure: Any, path: Path, plt: Any) -> None:
-    """Whole or not at all."""
-    with whole(path) as temporary:
-        figure.savefig(temporary, dpi=160, format="png", facecolor="white")
-    plt.close(figure)
 
 
 def _thousands(steps: float) -> str:
@@ -49,7 +31,7 @@ def _thousands(steps: float) -> str:
 
 def draw_learning(out: Path) -> None:
     """Mean success against steps, band = standard error over seeds, thin lines = seeds."""
-    plt = _pyplot()
+    plt = pyplot(muted(11))
     curves = success_curves(read_csv(out / "curves.csv"))
     steps = next(iter(curves["proto-goal"].values()))[:, 0]
     figure, axes = plt.subplots(figsize=(8, 4.4), constrained_layout=True)
@@ -76,12 +58,12 @@ def draw_learning(out: Path) -> None:
     axes.grid(axis="y", color="#e4e7eb", linewidth=0.8)
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_axisbelow(True)
-    _save(figure, out / "learning.png", plt)
+    save(figure, out / "learning.png", dpi=160)
 
 
 def draw_goal_space(out: Path) -> None:
     """Grids at some moments above, the number of goals of each kind over all moments below."""
-    plt = _pyplot()
+    plt = pyplot(muted(11))
     steps, plausible = read_goal_space(out)  # [M], [seeds, M, B]
     share = plausible.mean(0)  # [M, B]
     shown = _moments(steps)
@@ -94,7 +76,7 @@ def draw_goal_space(out: Path) -> None:
     above.suptitle(f"The goal space over training: share of {len(plausible)} seeds in which a proto-goal is plausible", x=0.01,
                    ha="left", fontsize=12)
     _draw_counts(below.subplots(), steps, plausible, steps[shown])
-    _save(figure, out / "goal_space.png", plt)
+    save(figure, out / "goal_space.png", dpi=160)
 
 
 def read_goal_space(out: Path) -> tuple[np.ndarray, np.ndarray]:

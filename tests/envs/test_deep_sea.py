@@ -36,4 +36,8 @@ def test_a_state_that_is_saved_and_loaded_goes_on():
     two.set_state(one.get_state())
     for _ in range(9):
         action = rng.integers(2, size=3)
-        assert all(np.array_equal(a, b) for a, b in zip(one.step(action)[1:2], two.step(action)[1:2], strict=True))
+        ours, again = one.step(action), two.step(action)
+        for name in ("active", "final_active", "reward", "terminated", "truncated"):
+            np.testing.assert_array_equal(getattr(ours, name), getattr(again, name), err_msg=name)
+        for name, array in ours.observation.items():
+            np.testing.assert_array_equal(array, again.observation[name], err_msg=name)

@@ -6,10 +6,10 @@ import multiprocessing
 import shutil
 import signal
 import sqlite3
-import time
 
 import numpy as np
 import pytest
+from reference.dying import die_at
 from reference.tiny_deep import TINY, differences, steps_of
 
 from protogoal.domains.minihack import RiverSettings
@@ -47,17 +47,19 @@ def uninterrupted(tmp_path_factory):
     return path
 
 
-def run_or_resume(path):
-    training.CHECKPOINT_SECONDS, training.CHECKPOINT_SHARE = 0.02, 1.0
+def run_or_resume(path, number, delay):
+    die_at(number, delay, signal.SIGKILL)
     training.resume(path) if path.exists() else training.train(path, "tiny", TINY)
 
 
-def start(path):
+def killed(path, number, delay):
+    """The exit code of a process that goes on with the run and is killed at its `number`th checkpoint, or soon after."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["protogoal.run.local", "torch._dynamo"])  # imported once, for all children
-    process = context.Process(target=run_or_resume, args=(path,))
+    process = context.Process(target=run_or_resume, args=(path, number, delay))
     process.start()
-    return process
+    process.join()
+    return process.exitcode
 
 
 def newest(path):
@@ -67,16 +69,9 @@ def newest(path):
 def test_killed_at_random_moments_a_deep_run_resumes_to_the_bit(uninterrupted, tmp_path):
     path = tmp_path / "killed"
     rng = np.random.default_rng()
-    for _ in range(3):
-        before = newest(path)
-        process = start(path)
-        deadline = time.monotonic() + 60
-        while newest(path) <= before and process.is_alive() and time.monotonic() < deadline:
-            time.sleep(0.01)
-        time.sleep(rng.uniform(0.0, 0.5))
-        process.kill()
-        process.join()
-        assert process.exitcode in (-signal.SIGKILL, 0)
+    for _ in range(3):  # of 60 steps that may be saved
+        assert killed(path, rng.integers(2, 15), rng.uniform(0.0, 0.05)) == -signal.SIGKILL
+        assert 0 <= newest(path) < TINY.steps
     training.resume(path)
     assert differences(final_state(path), final_state(uninterrupted)) == []
     assert recorded(path) == recorded(uninterrupted)

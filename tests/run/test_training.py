@@ -4,7 +4,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +14,6 @@ from protogoal.presets import PRESETS
 from protogoal.record.store import Store, StoreReader
 from protogoal.run import checkpoint, training
 from protogoal.run.directory import RunDirectory
-from protogoal.run.tabular import TabularSession
 
 
 def final_state(path):
@@ -48,33 +47,25 @@ def test_the_same_seed_gives_the_same_run(uninterrupted, tmp_path):
     assert same(final_state(tmp_path / "again"), final_state(uninterrupted))
 
 
-def run_in_background(path):
-    code = ("import sys; from protogoal.run import training; training.CHECKPOINT_SECONDS = 0.05; training.CHECKPOINT_SHARE = 1.0;"
-            "from protogoal.cli import main; sys.exit(main(sys.argv[1:]))")
+def run_until(path, number, delay, how):
+    """Begins the run, or goes on with it, in a process that ends at its `number`th checkpoint from there."""
+    code = (f"import sys; sys.path.insert(0, {str(Path(__file__).parents[1])!r}); from reference.dying import die_at;"
+            f"die_at({number}, {delay}, {int(how)}); from protogoal.cli import main; sys.exit(main(sys.argv[1:]))")
     arguments = ["resume", str(path)] if path.exists() else ["train", "taxi-protogoal", "--run", str(path), *OPTIONS]
-    return subprocess.Popen([sys.executable, "-c", code, *arguments], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True)
+    assert 0 <= newest(path) < 60_000
+    return done
 
 
-def wait_for_checkpoint(path, process, beyond=-1):
-    def newest():
-        found = sorted((path / "checkpoints").glob("[0-9]*")) if (path / "checkpoints").is_dir() else []
-        return int(found[-1].name) if found else -1
-
-    deadline = time.monotonic() + 60
-    while newest() <= beyond and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.01)
+def newest(path):
+    return max((int(found.name) for found in (path / "checkpoints").glob("[0-9]*")), default=-1)
 
 
 def test_killed_at_random_moments_a_run_resumes_to_the_bit(uninterrupted, tmp_path):
     path = tmp_path / "killed"
     rng = np.random.default_rng()
-    for _ in range(2):
-        process = run_in_background(path)
-        wait_for_checkpoint(path, process)
-        time.sleep(rng.uniform(0.0, 0.3))
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        assert (path / "config.json").exists()
+    for _ in range(2):  # of about 120 steps that may be saved
+        assert run_until(path, rng.integers(2, 40), rng.uniform(0.0, 0.02), signal.SIGKILL).returncode == -signal.SIGKILL
     assert main(["resume", str(path)]) == 0
     assert same(final_state(path), final_state(uninterrupted))
     assert metrics(path) == metrics(uninterrupted)
@@ -82,26 +73,25 @@ def test_killed_at_random_moments_a_run_resumes_to_the_bit(uninterrupted, tmp_pa
 
 def test_ctrl_c_leaves_a_run_that_can_be_read_and_resumed(uninterrupted, tmp_path):
     path = tmp_path / "stopped"
-    process = run_in_background(path)
-    wait_for_checkpoint(path, process)
-    process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=60)
-    assert process.returncode == 0
-    assert "protogoal resume" in output or "finished" in output
+    done = run_until(path, 5, 0.0, signal.SIGINT)
+    assert done.returncode == 0
+    assert "stopped; go on with: protogoal resume" in done.stdout
+    assert status(path) == "stopped"
     assert main(["goals", str(path)]) == 0
     assert main(["eval", str(path), "--episodes", "5"]) == 0
     assert main(["report", str(path), "--out", str(tmp_path / "stopped.html")]) == 0
-    if "protogoal resume" in output:
-        assert main(["resume", str(path)]) == 0
+    assert main(["resume", str(path)]) == 0
     assert same(final_state(path), final_state(uninterrupted))
 
 
 def test_a_run_without_a_checkpoint_starts_again_from_its_configuration(tmp_path):
     config = PRESETS["taxi-qlearning"].__class__(agent="qlearning", steps=3000)
     RunDirectory.create(tmp_path / "early", "taxi-qlearning", config)  # killed before anything else was written
-    training.resume(tmp_path / "early")
-    assert TabularSession(config).step == 0
-    assert checkpoint.load_latest(tmp_path / "early" / "checkpoints")[0] == 3000
+    assert training.resume(tmp_path / "early")
+    assert training.train(tmp_path / "whole", "taxi-qlearning", config)
+    assert newest(tmp_path / "early") == 3000
+    assert same(final_state(tmp_path / "early"), final_state(tmp_path / "whole"))
+    assert metrics(tmp_path / "early") == metrics(tmp_path / "whole")
 
 
 def test_every_preset_field_survives_config_json(tmp_path):

@@ -23,10 +23,10 @@ FILES = [("taxi", name) for name in ("config.json", "manifest.json", "state.json
 
 
 def numbers(path):
-    """What a run has come to: its last state but for its clock, its weights, its evaluations."""
+    """What a run has come to: its last state but for its clocks, its weights, its evaluations."""
     state = checkpoint.load_latest(path / "checkpoints")[1]
-    if "log" in state:
-        state["log"].pop("seconds")
+    for name in ("seconds", "cpu_seconds"):
+        state.get("log", {}).pop(name, None)
     weights = path / "weights.safetensors"
     with StoreReader(path / "run.db") as reader:
         played = reader.rows("SELECT step, episodes, successes FROM evaluations ORDER BY step")
