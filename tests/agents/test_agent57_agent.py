@@ -183,7 +183,7 @@ def plain(state):
     while stack:
         place, value = stack.pop()
         if isinstance(value, dict):
-            stack += [(f"{place}/{k}", v) for k, v in value.items() if k != "seconds"]
+            stack += [(f"{place}/{k}", v) for k, v in value.items() if k not in ("seconds", "cpu_seconds")]
         elif isinstance(value, list | tuple):
             stack += [(f"{place}/{k}", v) for k, v in enumerate(value)]
         else:

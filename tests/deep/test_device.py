@@ -118,6 +118,7 @@ def test_the_torch_path_learns_the_same(monkeypatch):
     ends = []
     for elsewhere in (False, True):
         session = LocalSession(dataclasses.replace(TINY, threads=1, steps=400))
+        start = {name: array.copy() for name, array in session.agent.learner.state_dict()["network"].items()}
         if elsewhere:
             monkeypatch.setattr(session.agent.learner, "device", FakeDevice())
             monkeypatch.setattr(learn, "place", lambda array, where: device.place(array, torch.device("cpu")))
@@ -125,5 +126,7 @@ def test_the_torch_path_learns_the_same(monkeypatch):
             pass
         ends.append(session.agent.learner.state_dict()["network"])
     assert differences(*({name: array.shape for name, array in end.items()} for end in ends)) == []
+    moved = {name: np.abs(array - start[name]).max() for name, array in ends[0].items()}
+    assert max(moved.values()) > 1e-4
     for name, array in ends[0].items():
-        np.testing.assert_allclose(ends[1][name], array, atol=1e-3)
+        np.testing.assert_allclose(ends[1][name], array, atol=0.05 * moved[name])

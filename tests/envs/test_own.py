@@ -91,8 +91,9 @@ def test_an_own_environment_is_trained_resumed_and_judged_from_the_command_line(
     names = ["--env", "own_corridor:make", "--space", "own_corridor:cells"]
     run = tmp_path / "run"
     assert main(["train", *names, "--run", str(run), *TINY]) == 0
+    assert main(["resume", str(run), "--steps", "1400", *names]) == 0
     assert main(["eval", str(run), "--episodes", "8", "--json", *names]) == 0
-    assert json.loads(capsys.readouterr().out.splitlines()[-1])["steps"] >= 1200
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["steps"] >= 1400
     assert main(["goals", str(run)]) == 0
     assert "cell 3" in capsys.readouterr().out
     assert main(["train", *names, "--run", str(tmp_path / "baseline"), "--agent", "r2d2", *TINY]) == 0

@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+import protogoal
 from protogoal.cli import main
 
 pytest.importorskip("torch")
@@ -57,18 +58,22 @@ def test_every_agent_trains_without_a_space(agent, tmp_path):
 def test_a_run_by_id_needs_no_trust_and_goes_on_with_the_same_bins(tmp_path, capsys):
     run = str(tmp_path / "run")
     assert main(["train", "--env", "CartPole-v1", "--run", run, "--steps", "600", *TINY]) == 0
+    before = protogoal.read_run(run).goals
     assert main(["resume", run, "--steps", "900"]) == 0
     capsys.readouterr()
     assert main(["eval", run, "--episodes", "2", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["steps"] >= 900
+    after = protogoal.read_run(run).goals
+    named = dict(zip(before["id"], before["name"], strict=True))
+    assert len(named) > 10
+    assert any("pole" in name or "≥" in name or "…" in name for name in named.values())
+    assert named.items() <= dict(zip(after["id"], after["name"], strict=True)).items()  # names tell where a bin ends
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_an_agent_is_asked_with_what_the_environment_gives():
     minigrid = pytest.importorskip("minigrid")
     import gymnasium
-
-    import protogoal
 
     assert minigrid
     tiny = {"actor__num_envs": 4, "learner__min_replay": 200, "learner__batch_size": 4, "network__hidden": 16, "network__rank": 8,
