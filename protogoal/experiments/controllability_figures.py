@@ -12,7 +12,7 @@ import numpy as np
 
 from protogoal.experiments.controllability import BATCH, DOMAINS, GOOD, POLICIES, interval, scores
 from protogoal.experiments.curves import COLOURS, read_csv
-from protogoal.experiments.drawing import INK, MUTED, muted, pyplot, save
+from protogoal.experiments.drawing import INK, MUTED, pyplot, save
 from protogoal.goals.evaluator import PGESettings
 from protogoal.goals.plausibility import LEAST_NATS
 
@@ -35,7 +35,7 @@ def _tidy(axes: Any) -> None:
 
 def draw_f1(out: Path) -> None:
     """Both kinds of evidence and both policies; the band is the 95 % interval over seeds."""
-    plt = pyplot(muted(10))
+    plt = pyplot(10)
     from matplotlib.lines import Line2D
 
     f1 = scores(out)
@@ -70,7 +70,7 @@ def draw_f1(out: Path) -> None:
 
 def draw_values(out: Path) -> None:
     """Bits of one seed after the last episode of the random policy: LSPI's value and the trials' nats, by what is true of them."""
-    plt = pyplot(muted(10))
+    plt = pyplot(10)
     bits = read_csv(out / "values.csv")
     figure, grid = plt.subplots(2, 8, figsize=(11, 5.2), sharey="row", constrained_layout=True)
     rng = np.random.default_rng(0)

@@ -10,22 +10,18 @@ from protogoal.files import whole
 INK, MUTED = "#1b1f24", "#57606a"
 
 
-def pyplot(style: dict[str, Any] | None = None) -> Any:
-    """Matplotlib's pyplot with its own style and what is given of ours, whatever was drawn before."""
+def pyplot(font_size: float | None = None) -> Any:
+    """Matplotlib's pyplot in its own style, whatever was drawn before; with a size, letters are dark and axes grey."""
     import matplotlib
 
     matplotlib.rcdefaults()
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    plt.rcParams.update(style or {})
+    if font_size is not None:
+        plt.rcParams.update({"font.size": font_size, "axes.edgecolor": MUTED, "text.color": INK, "axes.labelcolor": INK,
+                             "xtick.color": MUTED, "ytick.color": MUTED, "font.family": "DejaVu Sans"})
     return plt
-
-
-def muted(font_size: float) -> dict[str, Any]:
-    """A style: dark letters, grey axes."""
-    return {"font.size": font_size, "axes.edgecolor": MUTED, "text.color": INK, "axes.labelcolor": INK, "xtick.color": MUTED,
-            "ytick.color": MUTED, "font.family": "DejaVu Sans"}
 
 
 def save(figure: Any, path: Path, dpi: int = 150) -> None:

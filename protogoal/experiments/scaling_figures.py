@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from protogoal.experiments.curves import read_csv
-from protogoal.experiments.drawing import MUTED, muted, pyplot, save
+from protogoal.experiments.drawing import MUTED, pyplot, save
 
 NEEDED = 128 * 260  # steps a second of the paper's actors
 LEARNED_BY_AN_UPDATE = 64 * 10  # transitions, with the paper's settings; one is learned for each that is acted
@@ -43,7 +43,7 @@ def costs(out: Path) -> dict[str, float]:
 
 def draw_load(out: Path) -> None:
     """What was kept; and CPU time: measured points, the line through them, and where a process is full."""
-    plt = pyplot(muted(11))
+    plt = pyplot(11)
     figure, (kept, axes) = plt.subplots(1, 2, figsize=(11.5, 5), constrained_layout=True, width_ratios=(1, 1.5))
     measured = loads(out)
     rates = sorted({(float(row["offered"]), float(row["achieved"])) for row in read_csv(out / "load.csv")})
@@ -96,7 +96,7 @@ def growth(out: Path) -> list[tuple[str, str, float, float]]:
 
 def draw_soak(out: Path) -> None:
     """Memory that belongs to each process alone, against time."""
-    plt = pyplot(muted(11))
+    plt = pyplot(11)
     found = memory(out)
     figure, every = plt.subplots(1, len(found), figsize=(5.5 * len(found), 4.6), constrained_layout=True, squeeze=False)
     for axes, (engine, processes) in zip(every[0], found.items(), strict=True):

@@ -14,7 +14,7 @@ from gymnasium.envs.toy_text.taxi import MAP
 
 from protogoal.envs.taxi import DEPOTS
 from protogoal.experiments.curves import on_grid, read_csv, success_curves
-from protogoal.experiments.drawing import INK, MUTED, muted, pyplot, save
+from protogoal.experiments.drawing import INK, MUTED, pyplot, save
 from protogoal.goals.plausibility import Verdict
 
 AGENT_COLOUR = {"proto-goal": "#0072B2", "Q-learning": "#D55E00"}  # Okabe and Ito: colour-blind safe
@@ -31,7 +31,7 @@ def _thousands(steps: float) -> str:
 
 def draw_learning(out: Path) -> None:
     """Mean success against steps, band = standard error over seeds, thin lines = seeds."""
-    plt = pyplot(muted(11))
+    plt = pyplot(11)
     curves = success_curves(read_csv(out / "curves.csv"))
     steps = next(iter(curves["proto-goal"].values()))[:, 0]
     figure, axes = plt.subplots(figsize=(8, 4.4), constrained_layout=True)
@@ -63,7 +63,7 @@ def draw_learning(out: Path) -> None:
 
 def draw_goal_space(out: Path) -> None:
     """Grids at some moments above, the number of goals of each kind over all moments below."""
-    plt = pyplot(muted(11))
+    plt = pyplot(11)
     steps, plausible = read_goal_space(out)  # [M], [seeds, M, B]
     share = plausible.mean(0)  # [M, B]
     shown = _moments(steps)
