@@ -1,9 +1,8 @@
-"""MiniGrid's KeyCorridor with proto-goals: the code of docs/tutorial.md. Run from this directory:
+"""MiniGrid's KeyCorridor with a view and proto-goals of one's own. Run from this directory:
 
     protogoal train --env minigrid_keycorridor:make_env --space minigrid_keycorridor:proto_goals --run runs/corridor
 """
 
-# --8<-- [start:imports]
 import gymnasium
 import minigrid  # noqa: F401  (registers its environments)
 import numpy as np
@@ -11,9 +10,6 @@ from gymnasium import spaces
 
 from protogoal import Factor, OneHotFactors, Union
 
-# --8<-- [end:imports]
-
-# --8<-- [start:view]
 THINGS = ["key", "ball"]
 CARRIED = ["nothing", *THINGS]
 KINDS = ["nothing", "wall", *THINGS, "locked door", "closed door", "open door"]
@@ -65,10 +61,8 @@ class CorridorView(gymnasium.ObservationWrapper):
         num_open = min(MANY, (cells == KINDS.index("open door")).sum())
         status = [carried, world.agent_dir, seen[SIGHT - 1, SIGHT], is_unlocked, num_open]
         return {"where": np.array(where), "status": np.array(status), "seen": seen.flatten()}
-# --8<-- [end:view]
 
 
-# --8<-- [start:factory]
 def make_env(render_mode=None):
     """One environment; `render_mode` is asked for where pictures are wanted."""
     return CorridorView(gymnasium.make("MiniGrid-KeyCorridorS3R3-v0", render_mode=render_mode, disable_env_checker=True))
@@ -86,14 +80,11 @@ def proto_goals(env):
               Factor("lock", tuple(f"lock {state}" for state in LOCK)),
               Factor("doors", tuple(f"{number} doors open" for number in [*range(MANY), f"{MANY} or more"]))]
     return Union([OneHotFactors(where, (env.rows, env.columns), key="where"), OneHotFactors(status, key="status")])
-# --8<-- [end:factory]
 
 
 if __name__ == "__main__":
-    # --8<-- [start:look]
     env = make_env()
     space = proto_goals(env)
     observation, _ = env.reset(seed=0)
     bits = space.bits(None, None, {name: part[None] for name, part in observation.items()})[0]
     print(f"{space.size} proto-goals; on at the start: {', '.join(space.name(i) for i in np.flatnonzero(bits))}")
-    # --8<-- [end:look]

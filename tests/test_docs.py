@@ -11,7 +11,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 
 import pytest
@@ -37,15 +36,8 @@ SMALLER = {
 
 
 def expanded(text: str) -> str:
-    """Snippets that are included from files, as the site shows them."""
-    def included(match: re.Match[str]) -> str:
-        name, _, section = match.group(1).partition(":")
-        content = (ROOT / name).read_text()
-        if section:
-            content = content.split(f"# --8<-- [start:{section}]\n")[1].split(f"# --8<-- [end:{section}]")[0]
-            content = textwrap.dedent(content[: content.rfind("\n") + 1])
-        return content
-    return re.sub(r'^--8<-- "([^"]+)"\n', included, text, flags=re.MULTILINE)
+    """Files that are included, as the site shows them."""
+    return re.sub(r'^--8<-- "([^"]+)"\n', lambda match: (ROOT / match.group(1)).read_text(), text, flags=re.MULTILINE)
 
 
 def blocks(page: str, language: str) -> list[str]:

@@ -178,7 +178,7 @@ def _grid(word: str, part: Any, key: str | None) -> ProtoGoalSpace:
 def _words(name: str, first: FirstSteps, key: str | None) -> ProtoGoalSpace:
     if not first.changes[name]:
         raise _None("is read by the network; it did not change within an episode, so its words are no goals")
-    return BagOfWords(MOST_WORDS, key)
+    return BagOfWords(MOST_WORDS, key, name if sum(first.changes.values()) > 1 else "word")
 
 
 def _numbers(words: Sequence[str], seen: np.ndarray, part: Any, key: str | None,

@@ -63,7 +63,8 @@ def in_words(told: dict[str, Any]) -> str:
     for name, part in told["parts"].items():
         kinds = list(part["kinds"])
         shown = ", ".join(kinds[:6]) + (f", … ({len(kinds):,} kinds)" if len(kinds) > 6 else "")
-        lines += [f"  {name}: {part['size']:,}", f"    kinds     {shown}", f"    examples  {'; '.join(part['examples'])}"]
+        examples = "; ".join(part["examples"]) or "found while reading"
+        lines += [f"  {name}: {part['size']:,}", f"    kinds     {shown}", f"    examples  {examples}"]
     if told["info"]:
         lines.append(f"  of info, which the network does not see: {', '.join(told['info'])}")
     on = told["on_at_the_start"]

@@ -25,6 +25,7 @@ from typing import Any
 import gymnasium
 
 from protogoal.envs.failure import failure
+from protogoal.envs.pictures import picture_mode
 
 PACKAGES: dict[str, tuple[str, str]] = {
     "MiniGrid-": ("minigrid", "'protogoal[minigrid]'"),
@@ -64,7 +65,7 @@ def make_env(name: str, render_mode: str | None = None) -> Any:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*(out of date|deprecated).*", category=DeprecationWarning)
         warnings.filterwarnings("ignore", message="pkg_resources is deprecated")  # pygame's, which many environments draw with
-        return _registered(name.partition(":")[2] if ":" in name else name, arguments | wish)
+        return _registered(name.partition(":")[2] if ":" in name else name, arguments, render_mode)
 
 
 def _arguments(name: str) -> tuple[str, dict[str, Any]]:
@@ -137,12 +138,13 @@ def call(function: Any, name: str, *values: Any, arguments: Mapping[str, Any] | 
         raise failure(error, name) from error
 
 
-def _registered(name: str, arguments: Mapping[str, Any]) -> Any:
+def _registered(name: str, arguments: Mapping[str, Any], render_mode: str | None) -> Any:
     """An environment by its id; the package that it is known to come from is imported first."""
     if name not in gymnasium.registry:
         import_package_of(name)
     try:
-        return gymnasium.make(name, **arguments)
+        wish = {} if render_mode is None else {"render_mode": picture_mode(_render_modes(name))}
+        return gymnasium.make(name, **arguments, **wish)
     except gymnasium.error.DependencyNotInstalled as error:
         raise ValueError(f"{name} cannot be made: {_one_line(error)}") from None
     except gymnasium.error.Error as error:
@@ -151,6 +153,14 @@ def _registered(name: str, arguments: Mapping[str, Any]) -> Any:
         raise ValueError(f"{name} cannot be made: {_one_line(error)}") from error
     except (Exception, SystemExit) as error:
         raise failure(error, name) from error
+
+
+def _render_modes(name: str) -> list[str]:
+    """How a registered environment can be drawn; none where its class does not say."""
+    made = gymnasium.spec(name).entry_point
+    made = gymnasium.envs.registration.load_env_creator(made) if isinstance(made, str) else made
+    metadata = getattr(made, "metadata", None) or {}
+    return list(metadata.get("render_modes", ()))
 
 
 def import_package_of(name: str) -> None:

@@ -17,6 +17,7 @@ from gymnasium import spaces
 
 from protogoal.envs.failure import close, failure
 from protogoal.envs.observed import MOST_ACTIONS, EnvironmentFailure, fitting, part_of
+from protogoal.envs.pictures import draws
 from protogoal.envs.success import told
 
 EnvFactory = Callable[[], gymnasium.Env]
@@ -136,7 +137,7 @@ class EnvGroup:
                 raise failure(error, self._who(k, f"step {arrays['length'][k] + 1}")) from error
             if terminated or truncated:
                 self._write("final", k, observation)
-                if env.render_mode is not None:
+                if draws(env):
                     self._last_picture[k] = env.render()
                 arrays["episode"][k] += 1
                 observation = self._start(k, env)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from typing import Any
 
 import gymnasium
@@ -13,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 RENDER_MODE = "rgb_array"
+OTHER_MODES = ("pixel",)
+"""What environments call it that do not know this one: NetHack."""
 SMALLEST = 160
 """Pixels that the longer side of a picture has at least; smaller ones are enlarged by a whole number."""
 
@@ -28,6 +31,16 @@ def ready_to_draw(env: gymnasium.Env[Any, Any]) -> None:
     without_window()
     if env.render_mode is None and RENDER_MODE in (env.metadata or {}).get("render_modes", ()):
         env.unwrapped.render_mode = RENDER_MODE
+
+
+def picture_mode(modes: Collection[str]) -> str:
+    """Of the render modes that an environment knows, the one that gives pictures."""
+    return next((mode for mode in (RENDER_MODE, *OTHER_MODES) if mode in modes), RENDER_MODE)
+
+
+def draws(env: gymnasium.Env[Any, Any]) -> bool:
+    """Whether it was made to give pictures; one that is made to show itself (human) prints, or opens a window."""
+    return env.render_mode not in (None, "human")
 
 
 def as_picture(frame: Any) -> NDArray[np.uint8] | None:

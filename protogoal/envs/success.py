@@ -1,6 +1,7 @@
 """What counts as success at a task: one rule a run, known before it begins, and said in its record.
 
-    told       what the environment says when an episode ends, info["is_success"], else info["success"]
+    told       what the environment says when an episode ends, info["is_success"], else info["success"]; of NetHack and MiniHack
+               whether info["end_status"] is TASK_SUCCESSFUL
     threshold  a return of at least `evaluation.success_return`, else of the `reward_threshold` of its Gymnasium spec
     above 0    a return above 0, where rewards are sparse: no episode of a short random probe met two that were not 0
     none       else: dense rewards say nothing about success, and returns are shown alone
@@ -11,6 +12,7 @@ The first that fits. `domains` decides; actors, evaluations and the record use i
 from __future__ import annotations
 
 import contextlib
+import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
 NAMES = ("is_success", "success")
 """Entries of `info` that say whether an episode succeeded."""
+STATUS = "end_status"
+SUCCESSFUL = "TASK_SUCCESSFUL"
 UNTOLD = -1
 PROBE_STEPS = 400
 """Random steps that are looked at before a run."""
@@ -67,6 +71,9 @@ def told(info: Any) -> int:
         value = info.get(name) if isinstance(info, Mapping) else None
         if isinstance(value, bool | int | float | np.bool_ | np.number) or (isinstance(value, np.ndarray) and value.size == 1):
             return int(np.asarray(value).item() > 0)
+    status = info.get(STATUS) if isinstance(info, Mapping) else None
+    if isinstance(status, enum.Enum) and SUCCESSFUL in type(status).__members__:
+        return int(status.name == SUCCESSFUL)
     return UNTOLD
 
 

@@ -212,13 +212,15 @@ MOST_WORDS = 65_536  # what is declared and never read costs next to nothing
 class BagOfWords(ProtoGoalSpace):
     """One bit a word of a text; the vocabulary is discovered as it is read, in reading order, up to `capacity` words.
 
-    Observation: a sequence of N strings or bytes. Words beyond the capacity are ignored and counted in `overflow`.
+    Observation: a sequence of N strings or bytes. Words beyond the capacity are ignored and counted in `overflow`. `title` stands
+    before each word in its name, and is its kind: where several texts are read, it tells them apart.
     """
 
     WORD = re.compile(r"[a-z']+")
 
-    def __init__(self, capacity: int = MOST_WORDS, key: str | None = None):
+    def __init__(self, capacity: int = MOST_WORDS, key: str | None = None, title: str = "word"):
         super().__init__(capacity, key)
+        self.title = title
         self.vocabulary: dict[str, int] = {}
         self._words: list[str] = []  # of the vocabulary, as `name` last needed them
         self.overflow = 0
@@ -264,13 +266,13 @@ class BagOfWords(ProtoGoalSpace):
     def name(self, i: int) -> str:
         if len(self._words) != len(self.vocabulary):
             self._words = list(self.vocabulary)
-        return f"word: {self._words[i]}" if i < len(self._words) else f"word #{i} (not seen yet)"
+        return f"{self.title}: {self._words[i]}" if i < len(self._words) else f"{self.title} #{i} (not seen yet)"
 
     def kind(self, i: int) -> str:
-        return "word"
+        return self.title
 
     def kinds_of(self, bits: AnyIds) -> Sequence[str]:
-        return ["word"] * len(bits)
+        return [self.title] * len(bits)
 
     def state_dict(self) -> dict[str, Any]:
         return {"vocabulary": list(self.vocabulary), "overflow": self.overflow}

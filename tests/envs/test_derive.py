@@ -127,6 +127,13 @@ def test_words_of_a_text_that_changes_and_none_of_one_that_does_not():
     assert "did not change" in fixed.left_out["said"]
 
 
+def test_words_of_several_texts_are_told_apart():
+    letters = spaces.Text(20, min_length=0)
+    both = derived(spaces.Dict({"said": letters, "seen": letters}), seen=lambda t: {"said": "s" * t, "seen": "o" * t})
+    assert names_on(both.space, {"said": ["open"], "seen": ["open"]}) == ["said: open", "seen: open"]
+    assert [both.parts[name].kind(0) for name in ("said", "seen")] == ["said", "seen"]
+
+
 def make_with_info():
     return Observing(spaces.Discrete(2), info=lambda t: {"inventory": {"wood": t, "axe": 0}, "depth": 0.5 * t, "words": "none"})
 

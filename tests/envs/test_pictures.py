@@ -12,6 +12,7 @@ from protogoal.domains.domain import make_batch_env, picture
 from protogoal.domains.user_env import OwnSettings
 from protogoal.envs.pictures import as_picture
 from protogoal.envs.user_envs import EnvReference
+from protogoal.envs.workers import WorkerPool
 
 sys.path.insert(0, str(Path(__file__).parent))
 import own_corridor
@@ -47,6 +48,20 @@ def test_an_environment_whose_function_knows_no_render_mode_is_drawn_all_the_sam
     env.reset(seed=0)
     assert as_picture(env.render()).shape == (256, 256, 3)
     assert EnvReference("test_pictures:no_argument")().render_mode is None
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_nethack_is_drawn_where_pictures_are_wanted_and_prints_nothing_where_they_are_not(capfd):
+    pytest.importorskip("minihack")
+    env, _ = make_batch_env(OwnSettings("MiniHack-Room-5x5-v0"), 1, render_mode="rgb_array")
+    env.reset(seed=0)
+    assert picture(OwnSettings("MiniHack-Room-5x5-v0"), env, 0).shape[2] == 3
+    pool = WorkerPool(EnvReference("MiniHack-Room-5x5-v0"), 1)
+    pool.reset(seed=0)
+    for _ in range(150):  # episodes are cut at 100 steps
+        pool.step(np.zeros(1, int))
+    pool.close()
+    assert not capfd.readouterr().out
 
 
 def blank():

@@ -1,5 +1,7 @@
 """What counts as success: what an environment says, a threshold, a return above 0 where rewards are sparse, or nothing."""
 
+import enum
+
 import gymnasium
 import numpy as np
 import pytest
@@ -54,6 +56,11 @@ def test_minigrid_pays_when_it_is_won():
     assert rule_of(lambda: gymnasium.wrappers.FilterObservation(gymnasium.make("MiniGrid-Empty-5x5-v0"), ["image"])) == ABOVE_0
 
 
+def test_minihack_says_itself_which_episodes_succeed():
+    pytest.importorskip("minihack")
+    assert success_rule(OwnSettings("MiniHack-Room-5x5-v0")).kind == "told"  # its steps have costs
+
+
 def test_our_own_domains_are_not_looked_at():
     for name in ("baba-umaze-small-protogoal", "minihack-narrow-river-protogoal", "deep-sea-protogoal"):
         assert success_rule(PRESETS[name].env) == ABOVE_0
@@ -88,7 +95,11 @@ def test_success_of_episodes():
     assert SuccessRule("told").of_pursuit(paid, returns, says).tolist() == [True, False, False]
 
 
+StepStatus = enum.IntEnum("StepStatus", {"ABORTED": -1, "RUNNING": 0, "DEATH": 1, "TASK_SUCCESSFUL": 2})
+
+
 @pytest.mark.parametrize(("info", "said"), [
+    ({"end_status": StepStatus.TASK_SUCCESSFUL}, 1), ({"end_status": StepStatus.DEATH}, 0), ({"end_status": 2}, UNTOLD),
     ({"is_success": True}, 1), ({"is_success": 0.0, "success": True}, 0), ({"success": np.array([1])}, 1),
     ({"success": None}, UNTOLD), ({}, UNTOLD), (None, UNTOLD), ({"is_success": float("nan")}, 0),
 ])

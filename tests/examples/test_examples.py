@@ -1,5 +1,6 @@
 """Every example runs, in a small size."""
 
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -32,7 +33,28 @@ def test_the_stable_baselines_example_runs():
     assert "drive to a cell" in words
 
 
-def test_the_tutorials_file_shows_its_proto_goals():
+TINY = {"actor__num_envs": 2, "learner__min_replay": 100, "learner__batch_size": 4, "learner__replay_ratio": 1,
+        "network__hidden": 16, "network__rank": 8, "network__channels": (4,), "evaluation__final_episodes": 1,
+        "evaluation__max_steps": 20, "refresh_every": 200, "record": ()}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("name", "needs", "extra", "words"), [
+    ("minigrid_view", "minigrid", "minigrid", "goals were seen"),
+    ("minihack_corridor", "minihack", "minihack", "the task: "),
+    ("crafter_achievements", "crafter", "crafter", "energy ≥ 9"),
+    ("montezuma_ram", "ale_py", "atari", "0 new rooms"),
+    ("text_quest", "textworld", "text", "go "),
+])
+def test_an_example_trains_a_little(name, needs, extra, words, monkeypatch, capsys):
+    pytest.importorskip("torch")
+    pytest.importorskip(needs, reason=f"the extra {extra} is not installed")
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    importlib.import_module(name).main(300, **TINY)
+    assert words in capsys.readouterr().out
+
+
+def test_the_corridors_file_shows_its_proto_goals():
     pytest.importorskip("minigrid")
     words = run("minigrid_keycorridor.py")
     assert "171 proto-goals" in words
@@ -40,7 +62,7 @@ def test_the_tutorials_file_shows_its_proto_goals():
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_the_tutorials_view_is_what_minigrid_says(monkeypatch):
+def test_the_corridors_view_is_what_minigrid_says(monkeypatch):
     pytest.importorskip("minigrid")
     monkeypatch.syspath_prepend(str(EXAMPLES))
     import minigrid_keycorridor as corridor
