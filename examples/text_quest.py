@@ -1,8 +1,8 @@
 """A text game of TextWorld's: read, and choose a command. Run: python examples/text_quest.py (extras deep, text)
 
 TextWorld makes the game from a seed: rooms, things, and a quest of a few commands, with one reward at its end. The proto-goals are
-derived: every word of each of the three texts, such as "carried: laptop" and "room: bureau". The actions are the commands that may make
-sense anywhere in this game; where one makes none, the game says so, and nothing changes.
+derived: every word of each of the three texts, such as "carried: laptop" and "room: bureau". The actions are the commands that
+may make sense anywhere in this game; where one makes none, the game says so, and nothing changes.
 """
 
 import argparse
