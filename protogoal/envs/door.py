@@ -143,7 +143,7 @@ def _registered(name: str, arguments: Mapping[str, Any], render_mode: str | None
     if name not in gymnasium.registry:
         import_package_of(name)
     try:
-        wish = {} if render_mode is None else {"render_mode": picture_mode(_render_modes(name))}
+        wish: dict[str, Any] = {} if render_mode is None else {"render_mode": picture_mode(_render_modes(name))}
         return gymnasium.make(name, **arguments, **wish)
     except gymnasium.error.DependencyNotInstalled as error:
         raise ValueError(f"{name} cannot be made: {_one_line(error)}") from None
@@ -157,7 +157,7 @@ def _registered(name: str, arguments: Mapping[str, Any], render_mode: str | None
 
 def _render_modes(name: str) -> list[str]:
     """How a registered environment can be drawn; none where its class does not say."""
-    made = gymnasium.spec(name).entry_point
+    made: Any = gymnasium.spec(name).entry_point
     made = gymnasium.envs.registration.load_env_creator(made) if isinstance(made, str) else made
     metadata = getattr(made, "metadata", None) or {}
     return list(metadata.get("render_modes", ()))
