@@ -128,7 +128,7 @@ def test_evaluations_that_the_player_cannot_play_in_time_are_left_out_and_counte
     supervisor = SimpleNamespace(add=lambda *_: SimpleNamespace(is_ready=False))
     context = SimpleNamespace(config=TINY, spaces=None, supervisor=supervisor, pacing=Pacing(TINY), lost=Counter(),
                               event=said.append)
-    evaluating = PlayerClient(context)
+    evaluating = PlayerClient(context, None)
     for step in range(250, 1750, 250):
         context.pacing.steps = step
         assert evaluating.is_due()

@@ -113,8 +113,8 @@ def test_no_reader_hears_of_a_word_before_the_client(small_ray):
 def test_the_evaluator_reads_with_the_words_of_all(small_ray):
     known = [said_at(place) for place in range(20, 10, -1)]
     words = supervisor.start_role(VocabularyRole, [known], [PLACES], cpus=0.1)
-    env, _ = make_batch_env(STREET.env, 1)
-    role = PlayerRole(STREET, EnvSpaces.of(env), VocabularyHandle("words", words))
+    env, space = make_batch_env(STREET.env, 1)
+    role = PlayerRole(STREET, EnvSpaces.of(env), space, VocabularyHandle("words", words))
     role.play(Published(), 2, {})
     agreed = ray.get(words.state.remote())[0]
     assert agreed[: len(known)] == known

@@ -17,7 +17,7 @@ from protogoal.agents.blueprint import EnvSpaces, Seeds
 from protogoal.config import DeepConfig
 from protogoal.deep.act import Evaluation
 from protogoal.deep.network import set_buffers, weights_from_arrays
-from protogoal.domains.domain import make_batch_env, success_rule
+from protogoal.domains.domain import success_rule
 from protogoal.goals.spaces import ProtoGoalSpace
 from protogoal.record.events import Evaluated, Measured
 from protogoal.run.local import play_episodes
@@ -30,16 +30,12 @@ EVALUATIONS_AHEAD = 4
 
 
 class PlayerRole(Role):
-    """A network, and episodes on environments of its own; with `words`, it reads as the workers do."""
+    """A network, and episodes on environments of its own; with `words` and the run's `space`, it reads as the workers do."""
 
-    def __init__(self, config: DeepConfig, spaces: EnvSpaces, words: VocabularyHandle | None = None):
+    def __init__(self, config: DeepConfig, spaces: EnvSpaces, space: ProtoGoalSpace, words: VocabularyHandle | None = None):
         torch.set_num_threads(1)
-        self.config, self.words = config, words
-        self.space: ProtoGoalSpace | None = None
-        if words is not None:
-            env, self.space = make_batch_env(config.env, 1)
-            env.close()
-            share_words(self.space, words)
+        self.config, self.words, self.space = config, words, space
+        share_words(space, words)
         self.network = registry.agent(config.agent).make_network(config, spaces)
         self._rng = np.random.default_rng(Seeds.of(config.seed).evaluating)
         self._version = 0
@@ -57,14 +53,17 @@ class PlayerRole(Role):
     def load(self, generator: Mapping[str, Any]) -> None:
         """Goes on from the state of the generator."""
         self._rng.bit_generator.state = generator
-        if self.space is not None:
-            take_words(self.space, self.words)
+        take_words(self.space, self.words)
+
+    def know(self, space: Mapping[str, Any]) -> None:
+        """Takes over what the run's proto-goal space has learned."""
+        self.space.load_state_dict(space)
 
 
 class PlayerClient:
     """What the session knows of the player, and asks of it."""
 
-    def __init__(self, context: RunContext, words: VocabularyHandle | None = None):
+    def __init__(self, context: RunContext, space: ProtoGoalSpace, words: VocabularyHandle | None = None):
         self.context = context
         self.generator: Mapping[str, Any] = np.random.default_rng(Seeds.of(context.config.seed).evaluating).bit_generator.state
         self.next_step = context.config.evaluation.every
@@ -72,7 +71,7 @@ class PlayerClient:
         self._weights_lost = False
         self.buffers: Mapping[str, Any] = {}  # of the network that is played with, which all workers have a part in
         self.process = context.supervisor.add("player", lambda _: start_role(
-            PlayerRole, context.config, context.spaces, words, cpus=context.config.ray.player_cpus), self._died)
+            PlayerRole, context.config, context.spaces, space, words, cpus=context.config.ray.player_cpus), self._died)
 
     def is_due(self) -> bool:
         """Whether it is time; asked once for each evaluation."""
@@ -114,6 +113,10 @@ class PlayerClient:
         self._weights_lost = False
         self.context.event(f"player died ({why}): {len(self.queue)} evaluations are played again")
         self.load(self.generator)
+
+    def know(self, space: Mapping[str, Any]) -> None:
+        """The player takes over what the run's proto-goal space has learned."""
+        self.context.supervisor.call(self.process, "load", self.process.handle.know.remote(space))
 
     def load(self, generator: Mapping[str, Any]) -> None:
         """Goes on from the state of the generator."""

@@ -64,8 +64,8 @@ class RaySession:
             self.replay = ReplayClient(context)
             self.learner = self.learner_client(context, self.replay)
             self.pge = PGEClient(context, self.replay, self.space, words) if self.agent.sets_goals else None
-            self.player = PlayerClient(context, words)
-            self.workers = self.worker_client(context, words)
+            self.player = PlayerClient(context, self.space, words)
+            self.workers = self.worker_client(context, words, self.space)
             context.supervisor.wait_ready()
         except BaseException:
             self.close()
@@ -305,9 +305,14 @@ class RaySession:
         context.log.load_state_dict(state["log"])
         context.lost.update(mine.get("lost", {}))
         spaces = saved_spaces(state)
-        if self.vocabulary is not None and spaces:
-            self.vocabulary.load(saved_words(self.space, spaces))
-            context.supervisor.settle(but="play")  # before anyone reads
+        if spaces:
+            words = saved_words(self.space, spaces)
+            if self.vocabulary is not None:
+                self.vocabulary.load(words)
+                context.supervisor.settle(but="play")  # before anyone reads
+            learned = self.space.state_dict()
+            self.workers.know(learned)
+            self.player.know(learned)
         check_actions(agent["replay"]["arrays"], context.spaces.num_actions, "action", "previous_action")
         generators = {name: agent[name] for name in ("sampling", "refreshing") if name in agent}
         self.replay.load(agent["replay"], generators)

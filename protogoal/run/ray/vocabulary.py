@@ -171,9 +171,12 @@ def take_words(space: ProtoGoalSpace, line: VocabularyHandle | None) -> None:
 
 
 def saved_words(space: ProtoGoalSpace, states: Sequence[Mapping[str, Any]]) -> list[list[str]]:
-    """Of several states of a space the longest vocabularies: all begin alike, as words are only ever added. `space` gets them."""
+    """Of several states of a space the longest vocabularies: all begin alike, as words are only ever added.
+
+    `space` gets them; what else it has learned is the first state's.
+    """
     longest = [list[str]() for _ in bags(space)]
-    for state in states:
+    for state in reversed(states):
         space.load_state_dict(state)
         longest = [max(pair, key=len) for pair in zip(longest, vocabularies(space), strict=True)]
     set_words(space, longest)

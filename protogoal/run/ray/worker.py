@@ -26,6 +26,7 @@ from protogoal.deep.network import weights_from_arrays
 from protogoal.deep.segments import Segments
 from protogoal.domains.domain import make_batch_env, success_rule
 from protogoal.goals.goal_set import GoalSet
+from protogoal.goals.spaces import ProtoGoalSpace
 from protogoal.run.ray.published import Published
 from protogoal.run.ray.state import share_of_knowledge
 from protogoal.run.ray.supervisor import Role, RunContext, start_role
@@ -48,13 +49,17 @@ class Report:
 
 
 class Worker(Role):
-    """Environments `index`·M … of W·M in all; `life` counts how often this worker has been started."""
+    """Environments `index`·M … of W·M in all; `life` counts how often this worker has been started.
 
-    def __init__(self, config: DeepConfig, index: int, num_envs: int, life: int = 0, words: VocabularyHandle | None = None):
+    `space` is the run's: levels of numbers that the first steps showed must be the same wherever they are read.
+    """
+
+    def __init__(self, config: DeepConfig, index: int, num_envs: int, life: int = 0, words: VocabularyHandle | None = None,
+                 space: ProtoGoalSpace | None = None):
         torch.set_num_threads(1)
         self._events: list[str] = []
         # A worker is a process already: environments that crash take it along, and both are replaced.
-        env, self.space = make_batch_env(config.env.in_one_process(), num_envs, on_event=self._events.append)
+        env, self.space = make_batch_env(config.env.in_one_process(), num_envs, space, on_event=self._events.append)
         self.words = words
         share_words(self.space, words)
         everyone = replace(config.actor, num_envs=config.ray.workers * num_envs)
@@ -104,6 +109,11 @@ class Worker(Role):
         self.actor.load_state_dict(state)
         return self.actor.was_restored
 
+    def know(self, space: Mapping[str, Any]) -> None:
+        """Takes over what the run's proto-goal space has learned."""
+        self.space.load_state_dict(space)
+        take_words(self.space, self.words)
+
     def begin_afresh(self, known: Mapping[str, Any]) -> bool:
         """All episodes begin anew, read with the words that are agreed upon now; parts of the actor's state may be given."""
         mine = self.actor.state_dict()
@@ -130,7 +140,7 @@ class Window:
 class WorkerClient:
     """What the session knows of the workers, and asks of them."""
 
-    def __init__(self, context: RunContext, words: VocabularyHandle | None):
+    def __init__(self, context: RunContext, words: VocabularyHandle | None, space: ProtoGoalSpace | None = None):
         self.context, s = context, context.config.ray
         self.envs_per_worker = s.envs_per_worker or -(-context.config.actor.num_envs // s.workers)
         self.steps_per_call = self.envs_per_worker * context.config.replay.trace_length * s.windows_per_call
@@ -140,7 +150,7 @@ class WorkerClient:
         self._under_way = 0  # calls
         self._missing = 0  # steps lost since the last death
         self.held: tuple[str, float] | None = None
-        self.words = words
+        self.words, self.space = words, space
         self.processes = [
             context.supervisor.add(f"worker {i}", partial(self.start, i), partial(self._died, i), partial(self._gone, i))
             for i in range(s.workers)]
@@ -148,7 +158,12 @@ class WorkerClient:
     def start(self, index: int, life: int) -> Any:
         """A worker's process."""
         config = self.context.config
-        return start_role(Worker, config, index, self.envs_per_worker, life, self.words, cpus=config.ray.worker_cpus)
+        return start_role(Worker, config, index, self.envs_per_worker, life, self.words, self.space, cpus=config.ray.worker_cpus)
+
+    def know(self, space: Mapping[str, Any]) -> None:
+        """Every worker takes over what the run's proto-goal space has learned."""
+        for process in self.processes:
+            self.context.supervisor.call(process, "load", process.handle.know.remote(space))
 
     def ask_all(self, weights: Published, goals: Published) -> None:
         """As many calls as each worker may have waiting; one each in turn, so that none is left out near the end."""
