@@ -152,6 +152,8 @@ def _registered(name: str, arguments: Mapping[str, Any], render_mode: str | None
     except ImportError as error:
         raise ValueError(f"{name} cannot be made: {_one_line(error)}") from error
     except (Exception, SystemExit) as error:
+        if isinstance(error, TypeError) and "unexpected keyword argument" in str(error):
+            raise ValueError(f"{name} does not take all of the arguments {', '.join(arguments)}: {_one_line(error)}") from None
         raise failure(error, name) from error
 
 

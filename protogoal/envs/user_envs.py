@@ -67,6 +67,9 @@ class EnvReference:
         made = self._make()
         if not isinstance(made, gymnasium.Env):
             raise ValueError(f"{self.name} gave a {type(made).__name__}; it must give a gymnasium.Env")
+        for what in ("observation_space", "action_space"):
+            if not isinstance(getattr(made, what, None), gymnasium.Space):
+                raise ValueError(f"the {what} of {self.name} is none of Gymnasium's spaces")
         if self.render_mode is not None:
             ready_to_draw(made)
         env = readable(flat_actions(made))

@@ -246,12 +246,23 @@ def test_arguments_follow_a_question_mark():
         space_of("FrozenLake-v1?map")
 
 
+def spaceless():
+    return Observing(None)
+
+
+def blind():
+    return Observing(spaces.Dict({}), seen=lambda t: {})
+
+
 @pytest.mark.parametrize(("env", "words"), [
     ("Pendulum-v1", "the action space must be Discrete, not Box"),
     ("Nothing-v0", "neither module:function nor a Gymnasium environment"),
     ("gymnasium:CartPole-v77", "no environment of that name is registered; did you mean CartPole-v1"),
     ("MiniWorld-Hallway-v0", "comes with the package miniworld: pip install miniworld"),
     ("no_such_package:Env-v0", "cannot import 'no_such_package'"),
+    ("FrozenLake-v1?size=3", "FrozenLake-v1 does not take all of the arguments size"),
+    ("test_derive:spaceless", "the observation_space of test_derive:spaceless is none of Gymnasium's spaces"),
+    ("test_derive:blind", "it observes nothing"),
 ])
 def test_what_cannot_be_trained_is_one_line(env, words, capsys, tmp_path):
     if env.startswith("MiniWorld") and importlib.util.find_spec("miniworld"):
