@@ -72,8 +72,9 @@ def derive(env: gymnasium.Env[Any, Any], others: Sequence[ProtoGoalSpace] = ()) 
             left_out[name] = str(reason)
     made |= {f"your own {i + 1}" if len(others) > 1 else "your own": space for i, space in enumerate(others)}
     if not made:
-        raise ValueError("no proto-goals follow from what the environment observes (" + ("; ".join(
-            f"{name} {why}" for name, why in left_out.items()) or "it observes nothing") + "); name a function that makes them: --space module:function")
+        reasons = "; ".join(f"{name} {why}" for name, why in left_out.items()) or "it observes nothing"
+        raise ValueError(f"no proto-goals follow from what the environment observes ({reasons}); "
+                         "name a function that makes them: --space module:function")
     return Derivation(Derived(list(made.values()), _moments(named, first)), made, left_out)
 
 

@@ -140,14 +140,26 @@ def goal_pursuits(reader: StoreReader, goal_id: int, limit: int = 50) -> list[Re
         "SELECT step, success, length FROM pursuits WHERE goal = ? ORDER BY id DESC LIMIT ?", (goal_id, limit))
 
 
+_CELL = "' (' || row || ',' || col || ')'"
+_IS_CELL = f"row IS NOT NULL AND substr(kind, -length({_CELL})) = {_CELL} AND substr(name, 1, length(kind) + 1) = kind || ' '"
+_SHOWN = f"substr(kind, 1, length(kind) - length({_CELL})) || substr(name, length(kind) + 1)"
+_LAYER = f"CASE WHEN {_IS_CELL} THEN {_SHOWN} ELSE kind END"
+"""What is drawn on one map: a kind; or, where a kind is all that a cell can show ("picture (2,3)"), what it shows there."""
+
+
 def kinds(reader: StoreReader) -> list[Record]:
     """The kinds of observed single-bit goals: kind, goals, rows and cols of their grid (0 where they lie on none).
 
-    A space with one grid has said how large it is; else it is as large as what was observed.
+    Kinds that are a cell each are told by what the cells show, and come first: "picture (2,3)" and the others become "picture
+    brightness 5 of 7" and the like, so that a map has one goal in a cell. A space with one grid has said how large it is; else it
+    is as large as what was observed.
     """
+    has_cells = reader.rows(f"SELECT 1 FROM goals WHERE parents = '[]' AND {_IS_CELL} LIMIT 1")
+    group = _LAYER if has_cells else "kind"
+    first = f"min(CASE WHEN {_IS_CELL} THEN -1 ELSE id END)" if has_cells else "min(id)"
     found = reader.records(
-        "SELECT kind, count(*) AS goals, coalesce(max(row) + 1, 0) AS rows, coalesce(max(col) + 1, 0) AS cols "
-        "FROM goals WHERE parents = '[]' GROUP BY kind ORDER BY min(id)")
+        f"SELECT {group} AS kind, count(*) AS goals, coalesce(max(row) + 1, 0) AS rows, coalesce(max(col) + 1, 0) AS cols "
+        f"FROM goals WHERE parents = '[]' GROUP BY 1 ORDER BY {first}, 1")
     grid = reader.meta().get("grid")
     if isinstance(grid, list) and len(grid) == 2 and all(isinstance(side, int) and 0 < side < MOST_CELLS for side in grid):
         for kind in found:
@@ -157,13 +169,14 @@ def kinds(reader: StoreReader) -> list[Record]:
 
 
 def goals_at(reader: StoreReader, kind: str, step: int | None = None) -> Curve:
-    """The observed single-bit goals of one kind as they were after the last refresh up to `step` (None: now).
+    """The observed single-bit goals of one of `kinds` as they were after the last refresh up to `step` (None: now).
 
     Columns id, row, col and the state; and `name`, an array of strings. Before its first change a goal is untouched. Of many
     only those most counted now are given.
     """
     names = ["id", "row", "col", *STATE]
-    most = f"SELECT id FROM goals WHERE parents = '[]' AND kind = ? ORDER BY count DESC, id LIMIT {MOST_OF_A_KIND}"
+    column = "kind" if reader.rows("SELECT 1 FROM goals WHERE kind = ? LIMIT 1", (kind,)) else _LAYER
+    most = f"SELECT id FROM goals WHERE parents = '[]' AND {column} = ? ORDER BY count DESC, id LIMIT {MOST_OF_A_KIND}"
     source = f"goals WHERE id IN ({most}) ORDER BY id"
     if step is None:
         rows = reader.rows(f"SELECT {', '.join(names)}, name FROM {source}", (kind,))
