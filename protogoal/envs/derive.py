@@ -31,6 +31,7 @@ from protogoal.envs.episodes import WHOLE
 from protogoal.envs.first_steps import FirstSteps, first_steps
 from protogoal.envs.readable import CROP, Readable, wrappers
 from protogoal.envs.readers import MOST_IDS, channel_ranges, kind_of
+from protogoal.envs.taxi import TaxiSpace
 from protogoal.goals.derived.counters import CounterLevels
 from protogoal.goals.derived.grids import GridValues
 from protogoal.goals.derived.minigrid import DIRECTIONS, MiniGridMap, MiniGridView
@@ -157,8 +158,10 @@ def _values(env: gymnasium.Env[Any, Any], word: str, part: Any, key: str | None)
     if isinstance(part, spaces.Discrete):
         if part.n > MOST_IDS:
             raise _None(f"has {int(part.n):,} values, too many to list")
-        names, columns = known.value_names(env, int(part.n)) if key is None else ((), 0)
-        return EveryValue([word], [int(part.n)], [int(part.start)], names, columns, key)
+        if key is None and known.is_taxi(env):
+            return TaxiSpace()
+        columns = known.grid_width(env, int(part.n)) if key is None else 0
+        return EveryValue([word], [int(part.n)], [int(part.start)], columns=columns, key=key)
     sizes, starts = np.asarray(part.nvec).ravel(), np.asarray(part.start).ravel()
     if sizes.sum() > 16 * MOST_IDS:
         raise _None(f"has {int(sizes.sum()):,} values, too many to list")

@@ -59,21 +59,18 @@ def number_names(env: gymnasium.Env[Any, Any], word: str, part: Any) -> Sequence
     return names if len(names) == size else [f"{word}[{i}]" for i in range(size)] if size > 1 else [word]
 
 
-def value_names(env: gymnasium.Env[Any, Any], count: int) -> tuple[Sequence[str], int]:
-    """Names of the values of a Discrete observation; or the width of the grid whose cells they are."""
+def grid_width(env: gymnasium.Env[Any, Any], count: int) -> int:
+    """The width of the grid whose cells the values of a Discrete observation are; 0 where they are none."""
     inner: Any = env.unwrapped
     rows, columns = getattr(inner, "nrow", 0), getattr(inner, "ncol", 0)
     shape = getattr(inner, "shape", None)
     if not rows and isinstance(shape, tuple) and len(shape) == 2:  # CliffWalking
         rows, columns = shape
     if isinstance(rows, (int, np.integer)) and isinstance(columns, (int, np.integer)) and rows * columns == count:
-        return (), int(columns)
-    if type(inner).__name__ == "TaxiEnv":
-        return [_taxi(*inner.decode(i)) for i in range(count)], 0
-    return (), 0
+        return int(columns)
+    return 0
 
 
-def _taxi(row: int, column: int, passenger: int, destination: int) -> str:
-    places = ("red", "green", "yellow", "blue", "taxi")
-    where = f"{'in the' if passenger == 4 else 'at'} {places[passenger]}"
-    return f"taxi at ({row},{column}), passenger {where}, to {places[destination]}"
+def is_taxi(env: gymnasium.Env[Any, Any]) -> bool:
+    """Gymnasium's Taxi, whose one number is the taxi's cell, the passenger's place and the destination."""
+    return type(env.unwrapped).__name__ == "TaxiEnv"

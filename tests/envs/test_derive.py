@@ -56,6 +56,12 @@ def test_every_value_of_discrete_parts():
     assert {made.kind(i) for i in range(made.size)} == {"room", "hands 0", "hands 1"}  # trials pool by component
 
 
+def test_taxis_one_number_is_told_by_its_parts():
+    space = space_of("Taxi-v3").space
+    assert space.size == 25 + 5 + 4
+    assert names_on(space, np.array([(2 * 5 + 3) * 20 + 4 * 4 + 1])) == ["taxi at (2,3)", "passenger in taxi", "destination G"]
+
+
 def test_every_bit_that_is_on():
     made = derived(spaces.MultiBinary(4)).space
     assert names_on(made, np.array([[0, 1, 0, 1]])) == ["bit 1 is on", "bit 3 is on"]
