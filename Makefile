@@ -39,7 +39,7 @@ smoke: $(VENV)/.all                    ## every experiment from end to end, at a
 	@set -e; for name in $$($(BIN)/python -c "from protogoal.experiments import EXPERIMENTS; print(*EXPERIMENTS)"); do \
 	  $(BIN)/protogoal reproduce $$name --scale smoke --seeds 1 --out runs/smoke/$$name; done
 
-learning: $(VENV)/.all                 ## two-armed learning tests, about four minutes of one core
+learning: $(VENV)/.all                 ## two-armed learning tests, about five minutes of one core
 	OMP_NUM_THREADS=1 $(BIN)/pytest -m learning -n 2 --dist load
 
 bench: $(VENV)/.all                    ## ratios against slow references, printed as a table
