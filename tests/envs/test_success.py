@@ -91,7 +91,8 @@ def test_success_of_episodes():
     paid = np.array([True, False, False])
     assert ABOVE_0.of_pursuit(paid, returns).tolist() == [True, False, False]
     assert SuccessRule("none").of_pursuit(paid, returns).tolist() == [True, False, False]
-    assert SuccessRule("threshold", 0.0).of_pursuit(paid, returns).tolist() == [False, True, True]
+    assert SuccessRule("threshold", 0.0).of_pursuit(paid, returns).tolist() == [True, True, True]  # paid, or at the threshold
+    assert SuccessRule("threshold", 9.0).of_pursuit(paid, returns).tolist() == [True, False, False]
     assert SuccessRule("told").of_pursuit(paid, returns, says).tolist() == [True, False, False]
 
 
