@@ -28,6 +28,7 @@ def draw(results: Path) -> Path | None:
             if agent in curves:
                 draw_arm(axis, curves[agent], 1e6, colour, agent, shade=0.12, is_counted=False)
         axis.set(ylim=(-0.03, 1.03), title=title, xlabel="million steps")
+        axis.locator_params(axis="x", nbins=4)
         axis.grid(alpha=0.25)
         axis.spines[["top", "right"]].set_visible(False)
     axes[0][0].set_ylabel("success at the task")
