@@ -85,4 +85,4 @@ def test_an_agent_is_asked_with_what_the_environment_gives():
         action = agent.predict(observation)
         observation, *_ = env.step(action)
     assert agent.config.network.core == "lstm"
-    assert "goal ahead" in list(agent.goals(as_table=False)["name"])
+    assert "goal in sight" in list(agent.goals(as_table=False)["name"])
