@@ -352,7 +352,7 @@ class Evaluation:
 
 @torch.inference_mode()
 def evaluate(
-    network: QNetwork, env: BatchEnv, episodes: int, epsilon: float, rng: np.random.Generator, max_steps: int = 30_000,
+    network: QNetwork, env: BatchEnv, episodes: int, epsilon: float, rng: np.random.Generator, max_steps: int = 10_000,
     rule: SuccessRule = ABOVE_0, wanted: WantedGoal | None = None,
 ) -> Evaluation:
     """Plays `episodes` for the task (goal **0**), or for the goal `wanted` and nothing else, from fresh episodes.

@@ -130,14 +130,14 @@ class EvaluationSettings(Settings):
     """The player: the task alone, on its own environments (paper, Appendix C's evaluator)."""
 
     every: int = ranged(100_000, 1)
-    """Steps between two evaluations."""
+    """Steps between two evaluations; more where an evaluation itself took more."""
     episodes: int = ranged(32, 1, 100_000)
     """Episodes of one evaluation."""
     epsilon: float = ranged(0.0, 0.0, 1.0)
     """Share of random actions."""
     final_episodes: int = ranged(100, 1, 100_000)
     """Episodes of the evaluation at the end of a run."""
-    max_steps: int = ranged(30_000, 1, 100_000_000)
+    max_steps: int = ranged(10_000, 1, 100_000_000)
     """An episode of an evaluation is cut after so many steps; it need not end by itself."""
     success_return: float | None = None
     """A return of at least this is a success, where the environment does not say itself which episodes succeed."""

@@ -108,7 +108,8 @@ class LocalSession(AgentPlayer):
         self._events.clear()
         if self._next_evaluation <= agent.steps < config.steps:  # the last one is `train`'s
             self._next_evaluation += config.evaluation.every
-            self._evaluate(config.evaluation.episodes)
+            cost = self._evaluate(config.evaluation.episodes)
+            self._next_evaluation = max(self._next_evaluation, agent.steps + cost)  # half the time for training
 
     def _tell_of_dropped(self) -> None:
         """Bits that replay had no room for, the first time that there are any."""
@@ -131,7 +132,8 @@ class LocalSession(AgentPlayer):
         self._tell(Refreshed(agent.steps, evaluator.snapshot(), evaluator.describe, time.perf_counter() - start))
         self.log.facts["goals"] = len(agent.goal_set)
 
-    def _evaluate(self, episodes: int) -> None:
+    def _evaluate(self, episodes: int) -> int:
+        """Plays the task and tells of it; returns the steps it took."""
         with self.log.timing("evaluate"):
             result = play_episodes(self.config, self.playing, episodes, self._evaluations, self.success, self.space)
         if result.cut:
@@ -140,6 +142,7 @@ class LocalSession(AgentPlayer):
         values = self.log.evaluated(result) | self.log.metrics(self.step)
         values |= goal_metrics(self.agent.evaluator) if self.agent.evaluator is not None else {}
         self._tell(Measured(self.step, values))
+        return round(result.mean_length * result.episodes)
 
     def evaluate(self, episodes: int, seed: int, goal: int | None = None) -> Evaluated:
         """Episodes for the task, or pursuits of a goal, which leave the run as it was."""

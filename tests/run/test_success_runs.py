@@ -1,5 +1,6 @@
 """Runs whose task has dense rewards, or says itself what succeeds: what is recorded, printed and drawn of success and return."""
 
+import itertools
 import json
 import sys
 from pathlib import Path
@@ -62,3 +63,13 @@ def test_what_the_environment_says_counts_more_than_its_rewards(tmp_path):
     assert result["success"] == 0.0
     with StoreReader(run) as reader:
         assert reader.rows("SELECT max(success) FROM pursuits WHERE goal = -1") == [(0,)]
+
+
+def test_where_episodes_are_long_evaluations_are_seldom(tmp_path):
+    """Each evaluation of 32 episodes takes over 160 steps; asked for every 40, they come no more often than they cost."""
+    run = tmp_path / "run"
+    fields = TINY | {"evaluation__every": 40, "evaluation__episodes": 32}
+    protogoal.train(own_corridor.costly, own_corridor.cells, steps=1_200, run=run, **fields)
+    steps = [int(step) for step in protogoal.read_run(run).evaluations["step"]]
+    assert 2 <= len(steps) <= 1_200 / 160 + 1
+    assert all(later - earlier >= 160 for earlier, later in itertools.pairwise(steps[:-1]))  # the last is the end's
