@@ -98,7 +98,7 @@ def any_environment(name: str, title: str, env: str, steps: int, claim: str, **f
     """An environment named by its id alone: no space, no setting of its own."""
     return Comparison(
         name, title, claim, [Arm(label, "", {"env": env, "agent": agent} | fields) for label, agent in AGENTS],
-        {"smoke": SMOKE, "cpu": Scale(steps, 3), "paper": PAPER}, ONE_CORE, NO_LIMIT, **TEST)
+        {"smoke": SMOKE, "cpu": Scale(steps, 3), "paper": PAPER}, ONE_CORE, NO_LIMIT | {"evaluation.max_steps": 200}, **TEST)
 
 
 OBSERVED_ONLY: dict[str, Any] = {"pge.pruning": "observed"}
