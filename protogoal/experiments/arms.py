@@ -3,8 +3,9 @@
 An experiment is data: `Comparison(arms, steps, seeds, …)`. `run` trains every arm and seed in processes of their own, two at
 a time on two cores, through the same `train` and `resume` as the command line, so it can be stopped and started again at any
 moment: what is finished is skipped, what was interrupted goes on. A run that a sibling of OUT has finished with the very same
-configuration is linked instead of made again: most ablations have the unchanged agent as one of their arms. Runs lie under
-OUT/runs; `collect` makes the CSV of them, `plot` the figure of the CSV alone, `arms_readme` the words.
+configuration is linked instead of made again: most ablations have the unchanged agent as one of their arms; one whose numbers
+OUT has already is not made again either (`finished`). Runs lie under OUT/runs; `collect` makes the CSV of them, `plot` the figure
+of the CSV alone, `arms_readme` the words.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from protogoal.experiments import discovered
+from protogoal.experiments import discovered, finished
 from protogoal.experiments.curves import write_csv
 from protogoal.presets import PRESETS
 from protogoal.settings import to_dict, with_fields
@@ -100,9 +101,12 @@ def run(comparison: Comparison, scale: str, seeds: int | None, out: Path, proces
     size = comparison.scales[scale]
     number = seeds or size.seeds
     jobs = [(arm, comparison.first_seed + k) for k in range(number) for arm in comparison.arms]
+    kept = _kept(comparison, scale, jobs, out)
+    missing = [(arm, seed) for arm, seed in jobs if (arm.label, seed) not in kept]
     one_by_one = scale == "paper"  # each on the whole cluster
-    _train_all(comparison, scale, jobs, out, processes or (1 if one_by_one else os.cpu_count() or 1))
-    collect(comparison, jobs, out)
+    if missing:
+        _train_all(comparison, scale, missing, out, processes or (1 if one_by_one else os.cpu_count() or 1))
+    collect(comparison, scale, jobs, out)
     plot(comparison, out)
     arms_readme.describe(comparison, scale, number, out)
 
@@ -146,6 +150,18 @@ def _whole_config(comparison: Comparison, arm: Arm, seed: int, scale: str) -> di
         return None
     config: dict[str, Any] = json.loads(json.dumps(to_dict(with_fields(PRESETS[arm.preset], fields))))
     return config
+
+
+def _fingerprint(comparison: Comparison, arm: Arm, seed: int, scale: str) -> str:
+    whole = _whole_config(comparison, arm, seed, scale)
+    return finished.fingerprint(_changed_fields(comparison, arm, seed, scale) if whole is None else whole)
+
+
+def _kept(comparison: Comparison, scale: str, jobs: Sequence[tuple[Arm, int]], out: Path) -> set[finished.Run]:
+    """Runs that are not here, but whose numbers are."""
+    elsewhere = {(arm.label, seed): _fingerprint(comparison, arm, seed, scale)
+                 for arm, seed in jobs if not (run_path(out, arm, seed) / "config.json").exists()}
+    return finished.kept(out, elsewhere)
 
 
 def _option(name: str, value: Any) -> list[str]:
@@ -265,29 +281,34 @@ CURVES = ("arm", "seed", "step", "seconds", "episodes", "successes")
 METRICS = ("arm", "seed", "step", "metric", "value")
 
 
-def collect(comparison: Comparison, jobs: Sequence[tuple[Arm, int]], out: Path) -> None:
+def collect(comparison: Comparison, scale: str, jobs: Sequence[tuple[Arm, int]], out: Path) -> None:
     """curves.csv: every evaluation of every run; metrics.csv: goals and success by kind, rates, shares of time.
 
-    goals.csv: the first arm's goals, and when they were discovered.
+    goals.csv: the first arm's goals, and when they were discovered. runs.csv: what made each run. Rows of runs that were made
+    elsewhere stay.
     """
-    curves: list[tuple[Any, ...]] = []
-    metrics: list[tuple[Any, ...]] = []
-    goals: list[tuple[Any, ...]] = []
+    kept = _kept(comparison, scale, jobs, out)
+    before = {name: finished.rows_of(out / f"{name}.csv", kept) for name in ("curves", "metrics", "goals", "runs")}
+    rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in before}
     for arm, seed in jobs:
-        path = run_path(out, arm, seed)
+        path, run_of = run_path(out, arm, seed), (arm.label, seed)
+        for name in rows if run_of in kept else ():
+            rows[name] += before[name][run_of]
         if not (path / "run.db").exists():
             continue
+        commit = json.loads((path / "config.json").read_text())["commit"] or "unknown"
+        rows["runs"].append((*run_of, commit, _fingerprint(comparison, arm, seed, scale)))
         with _reader(path) as store:
-            for row in store.rows("SELECT step, seconds, episodes, successes FROM evaluations ORDER BY step"):
-                curves.append((arm.label, seed, *row))
-            wanted = "SELECT step, name, value FROM metrics ORDER BY name, step"
-            metrics.extend((arm.label, seed, *row) for row in store.rows(wanted))
-            if comparison.shows_goals and arm is comparison.arms[0]:
-                goals.extend((arm.label, seed, *row) for row in discovered.discoveries(store))
-    write_csv(out / "curves.csv", CURVES, curves)
-    write_csv(out / "metrics.csv", METRICS, metrics)
-    if goals:
-        write_csv(out / "goals.csv", discovered.GOALS, goals)
+            curves = store.rows("SELECT step, seconds, episodes, successes FROM evaluations ORDER BY step")
+            metrics = store.rows("SELECT step, name, value FROM metrics ORDER BY name, step")
+            shows_goals = comparison.shows_goals and arm is comparison.arms[0]
+            found = {"curves": curves, "metrics": metrics, "goals": discovered.discoveries(store) if shows_goals else []}
+            for name, of_run in found.items():
+                rows[name] += [(*run_of, *row) for row in of_run]
+    headers = {"curves": CURVES, "metrics": METRICS, "goals": discovered.GOALS, "runs": finished.RUNS}
+    for name, header in headers.items():
+        if rows[name] or name != "goals":
+            write_csv(out / f"{name}.csv", header, rows[name])
 
 
 # --- figure ---------------------------------------------------------------------------------------------------------

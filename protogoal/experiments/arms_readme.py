@@ -1,11 +1,10 @@
 """The README of a comparison: how well each arm did, whether the first leads by more than chance, and what made the runs.
 
-Everything but commits is read from the CSV. `arms.run` calls `describe`; other experiments take the table.
+Everything is read from the CSV. `arms.run` calls `describe`; other experiments take the table.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -14,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from protogoal.experiments import arms
+from protogoal.experiments import arms, finished
 from protogoal.experiments.arms import Comparison
 from protogoal.experiments.curves import (
     chance_of_lead,
@@ -149,13 +148,6 @@ def when_solved(steps: Sequence[float], most: int = 5) -> str:
     return f"{len(found)} of {len(steps)}" + (f", {ends}" if found else "")
 
 
-def _commits(comparison: Comparison, seeds: int, out: Path) -> list[str]:
-    """The commits that made the runs, as they recorded them; + stands for changes that were not committed."""
-    numbers = range(comparison.first_seed, comparison.first_seed + seeds)
-    files = [arms.run_path(out, arm, seed) / "config.json" for arm in comparison.arms for seed in numbers]
-    return sorted({json.loads(file.read_text())["commit"] or "unknown" for file in files if file.exists()})
-
-
 def _wall_time(out: Path) -> str:
     """From the fastest to the slowest run, in minutes, as far as they went."""
     last: dict[tuple[str, str], float] = {}
@@ -188,10 +180,10 @@ def describe(comparison: Comparison, scale: str, seeds: int, out: Path) -> None:
         f"# {comparison.title}", "", f"The paper: {comparison.claim}", "", "![learning curves](learning.png)", "", *rows, "",
         *others, *improvements(comparison, out), *(leads(comparison, out) if comparison.tests_first else ()), notes,
         f"- command: `{command} --scale {scale} --seeds {seeds}`; one run of it: `protogoal {example}`",
-        f"- commit: {', '.join(_commits(comparison, seeds, out)) or 'unknown'}",
+        f"- commit: {', '.join(sorted(set(finished.commits(out).values()))) or 'unknown'}; + stands for changes not committed",
         f"- machine: {os.cpu_count()} CPU cores, no GPU; date {time.strftime('%Y-%m-%d')}",
         f"- wall time: {_wall_time(out)}", *_cpu_time(out),
         f"- {seeds_in_words(comparison, seeds)}",
         "- interval: 95 %, Student's t over seeds; where all seeds agree the exact one (Clopper and Pearson)",
-        "- raw data: `curves.csv`, `metrics.csv`", ""])
+        "- raw data: `curves.csv`, `metrics.csv`, `runs.csv`", ""])
     write_whole(out / "README.md", text)

@@ -2,6 +2,7 @@ import json
 import math
 import os
 import re
+import shutil
 import signal
 import struct
 import subprocess
@@ -44,6 +45,31 @@ def test_arms_are_trained_collected_drawn_and_skipped_when_finished(tmp_path):
     other.run("smoke", None, tmp_path / "other")  # a neighbour has made these very runs
     assert all(path.is_symlink() for path in (tmp_path / "other" / "runs").iterdir())
     assert len(curves.read_csv(tmp_path / "other" / "curves.csv")) == len(rows) // 2
+
+
+def test_seeds_are_added_to_numbers_that_were_made_elsewhere(tmp_path):
+    out = tmp_path / "toy"
+    TAXI.run("smoke", 1, out)
+    before = {name: curves.read_csv(out / f"{name}.csv") for name in ("curves", "metrics", "goals", "runs")}
+    assert [(row["arm"], row["seed"]) for row in before["runs"]] == [("proto-goal", "0"), ("p_task = 0.5", "0")]
+    shutil.rmtree(out / "runs")
+    TAXI.run("smoke", 2, out)
+    assert sorted(path.parent.name for path in (out / "runs").glob("*/run.db")) == ["p_task--0.5-1", "proto-goal-1"]  # the new seed
+    for name, rows in before.items():
+        after = curves.read_csv(out / f"{name}.csv")
+        assert [row for row in after if row["seed"] == "0"] == rows
+        assert {row["seed"] for row in after} == {"0", "1"}
+    assert "| proto-goal | 2 |" in (out / "README.md").read_text()
+
+
+def test_numbers_made_with_other_settings_are_not_kept(tmp_path):
+    out = tmp_path / "toy"
+    TAXI.run("smoke", 1, out)
+    shutil.rmtree(out / "runs")
+    other = replace(TAXI, common={"learning.eval_episodes": 5})
+    other.run("smoke", 1, out)
+    assert {row["episodes"] for row in curves.read_csv(out / "curves.csv")} == {"5"}
+    assert len(list((out / "runs").glob("*/run.db"))) == 2
 
 
 def test_runs_of_another_scale_are_refused_and_not_mixed_in(tmp_path):
