@@ -85,7 +85,16 @@ def draw_rationed(
     weight, often = utility.copy(), np.flatnonzero(given_up)
     weight[often] *= SELDOM ** np.asarray(given_up[often], np.float64)
     groups = {v: verdict == v for v in share}
-    draws = {v: round(size * part) if groups[v].any() else 0 for v, part in share.items()}
-    if draws[Verdict.PLAUSIBLE]:
-        draws[Verdict.PLAUSIBLE] += size - sum(draws.values())
+    draws, left = dict.fromkeys(share, 0), size
+    for v in (Verdict.UNDECIDED, Verdict.UNREACHED):
+        draws[v] = min(_round(size * share[v], rng), left) if groups[v].any() else 0
+        left -= draws[v]
+    if groups[Verdict.PLAUSIBLE].any() and share[Verdict.PLAUSIBLE] > 0:
+        draws[Verdict.PLAUSIBLE] = left
     return np.concatenate([draw_goals(weight, groups[v], n, rng) for v, n in draws.items()])
+
+
+def _round(x: float, rng: np.random.Generator) -> int:
+    """Up or down, x in the mean, so that a small share of few draws is not always none."""
+    whole, part = divmod(x + 1e-9, 1.0)
+    return int(whole) + (part > 1e-6 and rng.random() < part)

@@ -366,7 +366,8 @@ class ProtoGoalEvaluator:
         self.table._check_id(goal)
         known = {name: array.item() for name, array in self._state_of(np.array([goal])).items()}
         figures = ("count", "events", "nats", "p", "pursuits", "success", "chance", "seek_max", "seek_mean", "avoid_mean")
-        return f"{self.name(goal)}: " + reason(known["verdict"], **{name: known[name] for name in figures})
+        return f"{self.name(goal)}: " + reason(
+            known["verdict"], **{name: known[name] for name in figures}, is_joined=len(self.table.members(goal)) > 1)
 
     def snapshot(self) -> dict[str, Any]:
         """For the store: the state of goals that were ever observed, offered or pursued, arrays [O] beside their ids, `id`.

@@ -8,7 +8,8 @@ pursuits of g (old ones fade), and λ(g) how often a step turns g on while other
 
 Nothing is given up for good. Such a goal stays on offer at a low rate (`desirability.draw_rationed`), ever more seldom with every
 ten pursuits that fail again; one that passes the test of control stays at its low rate. A success brings it back, and where
-chance turns it on more often than when it was given up (a Poisson test), it comes back at once, its failures forgotten. Effects
+chance turns it on more often than before it was given up, it comes back at once, its failures forgotten: with k events in t steps
+before, and k' in t' since, k' is Binomial(k + k', t'/(t + t')) if nothing changed, and p = P(at least k') < 1/100. Effects
 that come too late for the trials to see are caught here as well: such goals stay undecided until pursuits of them succeed or fail.
 
 `GoalTable` keeps the tallies; the evaluator calls `Practice.judge` at each refresh.
@@ -21,7 +22,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincc, gammainc
+from scipy.special import bdtrc, betaincc
 
 from protogoal.goals.stored import stored_array
 from protogoal.goals.table import RECENT, GoalTable, Some
@@ -78,10 +79,11 @@ class Practice:
             self._pursuits_then[g[which]] = table.pursuits[g[which]]
         self._count_then[g[new]], self._steps_then[g[new]] = others[new], steps[new]
         since = np.maximum(others - self._count_then[g], 0)
-        rate = self._count_then[g] / np.maximum(self._steps_then[g], 1)
-        expected = rate * np.maximum(steps - self._steps_then[g], 0)
-        more_often = given_up & fails & (since >= MORE_OFTEN_EVENTS) & (gammainc(np.maximum(since, 1), expected) < MORE_OFTEN_P)
+        later = np.maximum(steps - self._steps_then[g], 0)
+        p = bdtrc(np.maximum(since - 1.0, 0.0), np.maximum(since + self._count_then[g], 1), later / np.maximum(steps, 1))
+        more_often = given_up & fails & (since >= MORE_OFTEN_EVENTS) & (p < MORE_OFTEN_P)
         table.forget_pursuits(g[more_often])
+        self._times[g[more_often]] = 0
         self._given_up[g] = fails & ~more_often
         return self._given_up[: table.size].copy()
 

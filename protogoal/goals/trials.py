@@ -13,7 +13,8 @@ for each goal that ever turned on:
     T_d = ‖u_d‖²/n_d                 ~ χ²(A−1)                       an action before: effects that come later
 
     p    = 3 min(p_T, p_T₁, (D−1) min_d p_T_d), at most 1
-    nats = max over the tests of (T − df)/2n, at most log A: how much the action tells about g, whatever its scale or rarity
+    nats = max over the tests with a p of at most 1/100 (without any, over T and T₁) of (T − df)/2n, at most log A: how much the
+           action tells about g, whatever its scale or rarity
     most = max over T, T₁ of (T − df)/2n + 2 √(2 df)/2n:  two standard errors more, what it may tell at most
 
 T is a score test: of "P(g | s, a) ∝ exp(θ_a·z)" at θ = 0. S matters: noise that occurs in few states has few directions, and
@@ -54,6 +55,7 @@ PROJECTIONS = 4  # of the bits of the goal's own kind, and as many of all bits
 FEATURES = 2 * PROJECTIONS + 1  # K
 LAGS = 8  # D: the action before the event, and the seven before that
 RIDGE = 0.05  # λ
+SURE = 0.01  # p of a test whose nats count
 AT_ONCE = 4_096  # rows tested together: what lies between stays in the processor's cache
 DIRECTIONS = 65_536  # different random directions at most; beyond, bits share them
 
@@ -87,6 +89,8 @@ class TrialEvents:
             return TrialEvents.none()
         first = np.cumsum([0] + [len(p.before) for p in parts[:-1]])
         known = [p.probability for p in parts if p.probability is not None]
+        if known and len(known) < len(parts):
+            raise ValueError("trials with known action probabilities cannot be joined with trials without")
         return TrialEvents(
             np.concatenate(as_wide([p.before for p in parts])),
             np.concatenate([p.action for p in parts]),
@@ -126,15 +130,18 @@ def residuals(action: NDArray[np.int16], probability: Singles | None, num_action
 
 
 class Sums:
-    """Rows of sums that grow: n, U, S (its lower triangle) and those of the actions before."""
+    """Rows of sums that grow: n, U, S (its lower triangle) and those of the actions before.
+
+    In single precision a sum of ones ends at 16.8 million; a kind may have more events.
+    """
 
     NAMES = ("n", "u", "s", "lag_n", "lag_u")
 
-    def __init__(self, num_actions: int):
+    def __init__(self, num_actions: int, dtype: Any = np.float32):
         k = FEATURES
         self._layout: dict[str, tuple[tuple[int, ...], Any]] = {
-            "n": ((), np.float64), "u": ((num_actions, k), np.float32), "s": ((k * (k + 1) // 2,), np.float32),
-            "lag_n": ((LAGS - 1,), np.float32), "lag_u": ((LAGS - 1, num_actions), np.float32)}
+            "n": ((), np.float64), "u": ((num_actions, k), dtype), "s": ((k * (k + 1) // 2,), dtype),
+            "lag_n": ((LAGS - 1,), dtype), "lag_u": ((LAGS - 1, num_actions), dtype)}
         self.size = 0
         self._arrays = {name: np.zeros((16, *shape), dtype) for name, (shape, dtype) in self._layout.items()}
 
@@ -183,7 +190,7 @@ class Trials:
         self.kind_of = np.full(num_bits, -1, np.int32)  # of every bit that was ever on
         self.row_of = np.full(num_bits, -1, np.int32)
         self._bits = np.empty(0, np.int32)  # of each row
-        self.sums, self.kind_sums = Sums(num_actions), Sums(num_actions)
+        self.sums, self.kind_sums = Sums(num_actions), Sums(num_actions, np.float64)
         self._tested = Tested.nothing(0)  # of each row, as of the last test
         self._is_stale = np.empty(0, np.bool_)  # rows with events since
         self._pairs = np.zeros((0, 2))  # how often two events of a row share their action, beyond chance, and its variance
@@ -299,11 +306,13 @@ def test_sums(n: Floats, u: NDArray[Any], s: NDArray[Any], lag_n: NDArray[Any], 
     often, lag_often = np.maximum(n, 1e-9), np.maximum(lag_n.astype(np.float64), 1e-9)
     t_1 = (u[:, :, -1].astype(np.float64) ** 2).sum(1) / often
     t_d = (lag_u.astype(np.float64) ** 2).sum(2) / lag_often  # [rows, D−1]
-    p_lag = (LAGS - 1) * _tail(t_d, 1.0, lag_often, df).min(1)
-    p = 3 * np.minimum(np.minimum(_tail(t, rank, often, df), _tail(t_1, 1.0, often, df)), p_lag)
     given_state, whatever = (t - df * rank) / (2 * often), (t_1 - df) / (2 * often)
-    later = ((t_d - df) / (2 * lag_often)).max(1)
-    nats = np.clip(np.maximum(np.maximum(given_state, whatever), later), 0.0, np.log(df + 1))
+    p_tests = np.column_stack([_tail(t, rank, often, df), _tail(t_1, 1.0, often, df), (LAGS - 1) * _tail(t_d, 1.0, lag_often, df)])
+    tells = np.column_stack([given_state, whatever, (t_d - df) / (2 * lag_often)])  # [rows, 2 + D−1]
+    p = 3 * p_tests.min(1)
+    counts = p_tests <= SURE  # not all: a lag with two events that happen to be alike would tell a nat
+    counts[~counts.any(1), :2] = True
+    nats = np.clip(np.where(counts, tells, -np.inf).max(1), 0.0, np.log(df + 1))
     most = np.maximum(given_state + np.sqrt(2 * df * rank) / often, whatever + np.sqrt(2 * df) / often)  # two standard errors more
     is_known = n >= 1.0
     return Tested(n.copy(), np.where(is_known, np.minimum(p, 1.0), 1.0), np.where(is_known, nats, 0.0),

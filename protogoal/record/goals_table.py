@@ -71,7 +71,7 @@ def _never_observed(
     if is_number and int(text) >= declared:
         raise ValueError(f"there is no goal {text}; the run has declared {declared:,} goals, numbered from 0")
     goal, name, kind = (int(text), f"goal {text}", "declared") if is_number else (None, text, "not known whether declared")
-    story = [f"Never observed: it was not on in any of the {facts.step:,} steps."]
+    story = [f"Unobserved: it was not on in any of the {facts.step:,} steps."]
     try:
         known = space() if space is not None else None
     except ValueError as error:

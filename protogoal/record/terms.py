@@ -187,14 +187,10 @@ def why(goal: Record, history: Curve | None = None) -> list[str]:
 
 
 def _verdict_sentence(goal: Record) -> str:
-    """The verdict and the figures that decided it. An AND-goal has no trials of its own: its bits decide."""
-    verdict = Verdict(goal["verdict"])
-    if goal["parents"] and goal["seek_max"] is None and verdict not in (Verdict.UNOBSERVED, Verdict.UNREACHED):
-        whose = "all of its bits are" if verdict == Verdict.PLAUSIBLE else "one of its bits is"
-        return f"{WORDS[verdict].capitalize()}, as {whose}."
+    """The verdict and the figures that decided it."""
     names = ("events", "nats", "p", "success", "chance", "seek_max", "seek_mean", "avoid_mean")
     known = {name: goal[name] for name in names if goal[name] is not None}
-    sentence = reason(verdict, **known, count=goal["count"], pursuits=goal["pursuits"])
+    sentence = reason(goal["verdict"], **known, count=goal["count"], pursuits=goal["pursuits"], is_joined=bool(goal["parents"]))
     return sentence[0].upper() + sentence[1:]
 
 

@@ -164,6 +164,11 @@ def test_counts_of_another_length_are_refused():
     (Verdict.PLAUSIBLE, {"count": 5000, "events": 777.0, "nats": 1.25, "p": 3e-12}, ["1.25 nats", "3e-12", "777 trials"]),
     (Verdict.UNCONTROLLABLE, {"count": 9, "seek_max": 0.9, "seek_mean": 0.7, "avoid_mean": -0.65}, ["0.90", "0.70", "0.65"]),
     (Verdict.UNREACHED, {"count": 1, "seek_max": 0.4}, ["0.40", "turned on once"]),
+    (Verdict.PLAUSIBLE, {"count": 7, "is_joined": True}, ["all of its bits are", "7 times"]),
+    (Verdict.UNCONTROLLABLE_KIND, {"count": 7, "is_joined": True}, ["one of its bits is"]),
+    (Verdict.UNREACHED, {"count": 7, "is_joined": True, "pursuits": 40, "chance": 0.3}, ["chance, 30 %", "40 in all"]),
+    (Verdict.PLAUSIBLE, {"count": 7}, ["nothing that was is pruned"]),  # pruning: observed or off
+    (Verdict.PLAUSIBLE, {"count": 0}, ["never turned on"]),
 ])
 def test_the_reason_has_the_verdict_and_the_figures_that_decided_it(verdict, figures, words):
     sentence = reason(verdict, **figures)

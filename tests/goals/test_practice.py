@@ -118,9 +118,10 @@ def test_a_goal_that_chance_attains_more_often_than_before_comes_back_at_once_wi
     turn_on(table, 0, 0, 10_000)
     turn_on(table, 0, MORE_OFTEN_EVENTS - 1, 100)
     assert practice.judge(table)[0]  # too few to tell
-    turn_on(table, 0, 8, 100)
+    turn_on(table, 0, 11, 100)
     assert not practice.judge(table)[0]
     assert table.recent_pursuits[0] == 0
+    assert practice.times(2)[0] == 0  # so an undecided goal is tried as often as a new one
     fail(table, 0, 3)
     assert not practice.judge(table)[0]  # it begins anew
 
@@ -134,6 +135,26 @@ def test_a_goal_that_chance_attains_as_often_as_before_stays_given_up():
     for _ in range(20):
         turn_on(table, 0, int(rng.binomial(100, 0.02)), 100)
         assert practice.judge(table)[0]
+
+
+def test_chance_that_stays_as_it_is_hardly_ever_brings_a_goal_back_however_often_one_looks():
+    goals, looks, rng = 400, 40, np.random.default_rng(1)
+    table, practice = GoalTable(goals), Practice(goals)
+
+    def wait(steps):  # each goal three times in 5,000 steps
+        active = np.where(rng.random((steps, goals)) < 3 / 5000, np.arange(goals), -1)
+        table.observe(active, active >= 0, np.zeros(steps))
+
+    wait(5000)
+    for goal in range(goals):
+        fail(table, goal, 40)
+    has_failed = practice.judge(table)
+    assert has_failed.all()
+    came_back = np.zeros(goals, np.bool_)
+    for _ in range(looks):
+        wait(2500)
+        came_back |= ~practice.judge(table)
+    assert came_back.mean() < 0.05  # with the rate before taken for exact it is a third
 
 
 def test_each_time_a_goal_is_given_up_is_counted():

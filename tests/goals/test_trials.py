@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -210,6 +211,26 @@ def test_parts_joined_are_the_same_as_one_after_another():
     for ours, theirs in zip(one.sums.arrays(), other.sums.arrays(), strict=True):
         np.testing.assert_allclose(ours[order], theirs, rtol=1e-4, atol=1e-4)
     assert len(TrialEvents.join([]).bit) == 0
+
+
+def test_parts_with_and_without_probabilities_are_not_joined():
+    one = TrialEvents(np.zeros((1, 1), np.int32), np.zeros((1, LAGS), np.int16), np.zeros(1, np.int32), np.zeros(1, np.int32))
+    known = replace(one, probability=np.full((1, LAGS, 2), 0.5, np.float32))
+    with pytest.raises(ValueError, match="cannot be joined"):
+        TrialEvents.join([one, known])
+
+
+def test_nats_are_those_of_the_test_that_tells_and_not_of_a_lag_with_two_events_alike():
+    n, events = np.array([4000.0]), 4000
+    u, s = np.zeros((1, 5, FEATURES)), np.zeros((1, FEATURES * (FEATURES + 1) // 2))
+    s[0, -1] = events  # the constant alone
+    taken = np.array([1000, 750, 750, 750, 750])  # a slight effect of many events
+    u[0, :, -1] = np.sqrt(5) * (taken - events / 5)
+    lag_n, lag_u = np.zeros((1, LAGS - 1)), np.zeros((1, LAGS - 1, 5))
+    lag_n[0, 3], lag_u[0, 3] = 2.0, 2 * np.sqrt(5) * (np.arange(5) == 2) - 2 / np.sqrt(5)
+    found = module.test_sums(n, u, s, lag_n, lag_u)
+    assert found.p[0] < 1e-6
+    assert found.nats[0] < 0.05
 
 
 def test_looking_between_changes_nothing():

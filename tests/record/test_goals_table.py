@@ -116,7 +116,7 @@ def few_of_many(path, declared: int = 24):
 def test_a_goal_never_observed_is_told_so_by_number_and_by_name(tmp_path):
     run = few_of_many(tmp_path)
     assert goals_table(run, why="5", space=refuses).startswith("baba at (1,1)  (goal 5, baba, ")
-    never = "Never observed: it was not on in any of the 90 steps."
+    never = "Unobserved: it was not on in any of the 90 steps."
     assert goals_table(run, why="12", space=space) == f"wall at (0,0)  (goal 12, wall, run {run.name} at step 90)\n  {never}"
     assert goals_table(run, why="Wall at (0,0)", space=space) == goals_table(run, why="12", space=space)
     assert goals_table(run, why="12", space=refuses).startswith("goal 12  (goal 12, declared, ")
@@ -183,7 +183,7 @@ def test_each_verdict_is_told_with_the_figures_that_decided():
     assert re.search(r"Not controllable: .*0.05 nats.*p = 0.4, 30 trials", told_of(Verdict.UNCONTROLLABLE, **trials))
     assert "its kind): 3 trials are too few" in told_of(Verdict.UNCONTROLLABLE_KIND, events=3.0, nats=0.0, p=1.0)
     in_vain = told_of(Verdict.UNREACHED, pursuits=21, success=0.1, chance=0.25, **trials)
-    assert re.search(r"Not reached in practice: .* 10 % succeeded \(21 in all\); chance alone attains it in 25 %", in_vain)
+    assert re.search(r"Not reached in practice: .* chance, 25 %, .* 10 % succeeded \(21 in all\)", in_vain)
     rare = told_of(Verdict.UNDECIDED, events=3.0, nats=0.9, p=0.02)
     assert re.search(r"Undecided: turned on 40 times, 3 trials: .*p = 0.02", rare)
     assert "0 trials" in told_of(Verdict.UNDECIDED)
@@ -192,8 +192,8 @@ def test_each_verdict_is_told_with_the_figures_that_decided():
 
 def test_an_and_goal_is_told_by_its_bits():
     parents = {"parents": [(3, "a"), (4, "b")]}
-    assert told_of(Verdict.PLAUSIBLE, **parents) == "Plausible, as all of its bits are."
-    assert told_of(Verdict.UNDECIDED, **parents) == "Undecided, as one of its bits is."
+    assert told_of(Verdict.PLAUSIBLE, **parents) == "Plausible: all of its bits are (turned on 40 times)."
+    assert told_of(Verdict.UNDECIDED, **parents) == "Undecided: one of its bits is (turned on 40 times)."
     assert told_of(Verdict.UNOBSERVED, count=0, **parents) == "Unobserved: it was never on."
-    assert "chance alone attains it in 5 %" in told_of(Verdict.UNREACHED, pursuits=9, success=0.0, chance=0.05, **parents)
+    assert "no better than chance, 5 %" in told_of(Verdict.UNREACHED, pursuits=9, success=0.0, chance=0.05, **parents)
     assert "V_seek is 0.90" in told_of(Verdict.PLAUSIBLE, seek_max=0.9, **parents)

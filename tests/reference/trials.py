@@ -65,18 +65,15 @@ class Row:
         t = sum(u[a] @ inverse @ u[a] for a in range(num_actions))
         df = (num_actions - 1) * np.trace(s @ inverse)
         t_1 = sum(u[a, -1] ** 2 for a in range(num_actions)) / n
-        p = [tail(t, df, n, num_actions), tail(t_1, num_actions - 1, n, num_actions)]
         nats = [(t - df) / (2 * n), (t_1 - (num_actions - 1)) / (2 * n)]
+        tests = [(tail(t, df, n, num_actions), nats[0]), (tail(t_1, num_actions - 1, n, num_actions), nats[1])]
         most = max(nats[0] + 2 * math.sqrt(2 * df) / (2 * n), nats[1] + 2 * math.sqrt(2 * (num_actions - 1)) / (2 * n))
-        later = []
         for n_d, u_d in zip(lag_n, lag_u, strict=True):
             if n_d > 0:
                 t_d = (u_d**2).sum() / n_d
-                later.append(tail(t_d, num_actions - 1, n_d, num_actions))
-                nats.append((t_d - (num_actions - 1)) / (2 * n_d))
-        if later:
-            p.append(len(lag_n) * min(later))
-        return n, min(1.0, 3 * min(p)), min(max(0.0, *nats), math.log(num_actions)), most
+                tests.append((len(lag_n) * tail(t_d, num_actions - 1, n_d, num_actions), (t_d - (num_actions - 1)) / (2 * n_d)))
+        told = max([nats for p, nats in tests if p <= 0.01] or nats)
+        return n, min(1.0, 3 * min(p for p, _ in tests)), min(max(0.0, told), math.log(num_actions)), most
 
 
 def collect(events, num_actions, kind_of, directions):

@@ -38,6 +38,6 @@ def test_why_answers_for_a_goal_never_observed(tmp_path, capsys):
         store.refresh(80, {"id": [0], "declared": 34, **row}, lambda goal: ("taxi at (0,0)", "taxi", (0, 0), (goal,), ()))
     for why in ("3", "taxi at (0,3)"):
         assert main(["goals", str(run.path), "--why", why]) == 0
-        assert "Never observed: it was not on in any of the 80 steps." in capsys.readouterr().out
+        assert "Unobserved: it was not on in any of the 80 steps." in capsys.readouterr().out
     assert main(["goals", str(run.path), "--why", "boulder"]) == 2
     assert "no goal is called 'boulder', observed or not" in capsys.readouterr().err

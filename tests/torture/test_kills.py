@@ -82,7 +82,9 @@ def test_killed_again_and_again_a_run_ends_as_if_nobody_had(name, tmp_path, monk
         if process.poll() is None:
             process.send_signal(signal.SIGKILL)
             killed += 1
-        elif killed and checkpoint.load_latest(path / "checkpoints")[0] >= CONFIGS[name].steps:
+        else:
+            assert process.returncode == 0, f"it ended by itself with code {process.returncode}"
+        if process.returncode == 0 and killed and checkpoint.load_latest(path / "checkpoints")[0] >= CONFIGS[name].steps:
             compare(path, tmp_path / "whole")  # it had time to end: once more from the start
             path = tmp_path / f"killed-{killed}"
         process.wait()
