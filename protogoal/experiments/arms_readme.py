@@ -96,7 +96,7 @@ def improvements(comparison: Comparison, out: Path) -> list[str]:
         if both:
             told.append(f"{name} {_improvement([own[panel] for panel in both], [tasks[panel] for panel in both])}")
     if told:
-        lines += [f"How likely a run of {first} is better over all of training than one of another arm (probability of "
+        lines += [f"Chance that a run of “{first}” does better over all of training than one of another arm (probability of "
                   f"improvement, ties half, 95 % bootstrap over seeds within tasks): {', '.join(told)}.", ""]
     if max(len(tasks) for tasks in agents.values()) > 1:
         means = ", ".join(f"{name} {_middle(list(tasks.values()))}" for name, tasks in agents.items())
@@ -180,7 +180,7 @@ def describe(comparison: Comparison, scale: str, seeds: int, out: Path) -> None:
         f"# {comparison.title}", "", f"The paper: {comparison.claim}", "", "![learning curves](learning.png)", "", *rows, "",
         *others, *improvements(comparison, out), *(leads(comparison, out) if comparison.tests_first else ()), notes,
         f"- command: `{command} --scale {scale} --seeds {seeds}`; one run of it: `protogoal {example}`",
-        f"- commit: {', '.join(sorted(set(finished.commits(out).values()))) or 'unknown'}; + stands for changes not committed",
+        f"- commit: {', '.join(sorted(set(finished.commits(out).values()))) or 'unknown'}",
         f"- machine: {os.cpu_count()} CPU cores, no GPU; date {time.strftime('%Y-%m-%d')}",
         f"- wall time: {_wall_time(out)}", *_cpu_time(out),
         f"- {seeds_in_words(comparison, seeds)}",
