@@ -19,6 +19,7 @@ import torch
 from torch import nn
 
 from protogoal.deep.network import weights_from_arrays, weights_to_arrays
+from protogoal.deep.rows import Rows, pieces
 
 Network = TypeVar("Network", bound=nn.Module)
 
@@ -29,9 +30,15 @@ class AverageWeights(Generic[Network]):
     def __init__(self, network: Network, decay: float):
         self.decay, self.updates = decay, 0
         self.network: Network = copy.deepcopy(network).requires_grad_(False) if decay else network
-        self._weights: list[torch.Tensor] = list(self.network.parameters())
-        self._newest: list[torch.Tensor] = list(network.parameters())
+        self._followed = network
+        self.look_at({})
         self._buffers = list(zip(self.network.buffers(), network.buffers(), strict=True))
+
+    @torch.no_grad()
+    def look_at(self, rows: Rows) -> None:
+        """From now on others are passed over: they do not change; `rows` of the network that is followed."""
+        parts = [rows.get(weight, ()) for weight in self._followed.parameters()]
+        self._weights, self._newest = (pieces(network.parameters(), parts) for network in (self.network, self._followed))
 
     @torch.no_grad()
     def update(self) -> None:

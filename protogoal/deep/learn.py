@@ -27,6 +27,7 @@ from protogoal.deep.optimizer import Descent
 from protogoal.deep.product import affine
 from protogoal.deep.relabel import BatchGoals, KnownGoals, relabel
 from protogoal.deep.returns import h, multi_step_targets
+from protogoal.deep.rows import rows_in_use
 from protogoal.deep.segments import Segments
 from protogoal.deep.settings import LearnerSettings
 from protogoal.goals.scale import TaskScale, legible
@@ -90,6 +91,7 @@ class Learner:
         if len(rows) == 0:
             return
         self._generation = generation.copy()
+        self._look_at_rows()
         places = place(rows, self.device)
         networks = [self.network, self.target, *([self.average.network] if self.average.decay else [])]
         for tables in zip(*(network.goal_tables() for network in networks), strict=True):
@@ -100,6 +102,10 @@ class Learner:
             for name, moment in self.optimizer.state.get(newest, {}).items():
                 if name != "step":
                     moment[places] = 0.0
+
+    def _look_at_rows(self) -> None:
+        self.optimizer.rows = rows_in_use((table for table, _ in self.network.goal_tables()), self._generation)
+        self.average.look_at(self.optimizer.rows)
 
     def values(self, batch: Segments, goals: BatchGoals) -> Values:
         """What both networks say of a batch."""
@@ -189,6 +195,7 @@ class Learner:
         optimizer_from_arrays(self.optimizer, self.network.parameters(), state["optimizer"])
         self.rng.bit_generator.state = state["rng"]
         self._generation = np.array(state["generation"], np.int32)
+        self._look_at_rows()
         self.updates = int(state["updates"])
         self.scale.load(state["scale"])
 

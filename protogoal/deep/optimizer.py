@@ -7,12 +7,15 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor
 
+from protogoal.deep.rows import Rows, pieces
+
 
 class Descent(torch.optim.AdamW):
     """`descend` is zero_grad, backward's gradients, clip_grad_norm_ and step, to the bit; state and settings are torch's."""
 
     def __init__(self, parameters: Iterable[Tensor], learning_rate: float, epsilon: float = 1e-8, weight_decay: float = 0.0):
         self.parameters = list(parameters)
+        self.rows: Rows = {}
         super().__init__(self.parameters, lr=learning_rate, eps=epsilon, weight_decay=weight_decay, fused=True)
 
     def forget(self) -> None:
@@ -22,7 +25,10 @@ class Descent(torch.optim.AdamW):
 
     @torch.no_grad()
     def descend(self, max_norm: float = 0.0) -> float:
-        """One step with the parameters' gradients, together no longer than max_norm (0: however long); what their length was."""
+        """One step with the parameters' gradients, together no longer than max_norm (0: however long); what their length was.
+
+        Only `rows` have a gradient that is not 0, and are moved.
+        """
         moved = [p for p in self.parameters if p.grad is not None]
         gradients: list[Tensor] = [p.grad for p in moved if p.grad is not None]
         norm = 0.0
@@ -34,6 +40,10 @@ class Descent(torch.optim.AdamW):
         exp_avg, exp_avg_sq, step = ([m[name] for m in moments] for name in ("exp_avg", "exp_avg_sq", "step"))
         s = self.defaults
         torch._foreach_add_(step, 1)
+        if self.rows:
+            parts = [self.rows.get(p, ()) for p in moved]
+            moved, gradients, exp_avg, exp_avg_sq = (pieces(some, parts) for some in (moved, gradients, exp_avg, exp_avg_sq))
+            step = [number for number, some in zip(step, parts, strict=True) for _ in some or (slice(None),)]
         torch._fused_adamw_(moved, gradients, exp_avg, exp_avg_sq, [], step, amsgrad=False, lr=s["lr"], beta1=s["betas"][0],
                             beta2=s["betas"][1], weight_decay=s["weight_decay"], eps=s["eps"], maximize=False)
         return norm

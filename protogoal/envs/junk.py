@@ -19,6 +19,7 @@ from protogoal.goals.active import AnyIds
 from protogoal.goals.spaces import ProtoGoalSpace, Union
 
 SCREENS, CLOCKS, ALWAYS_ON = 8, 2, 8
+PERIODS = np.array([1, 7])  # steps that a tick of each clock takes
 
 
 class JunkSpace(ProtoGoalSpace):
@@ -61,8 +62,12 @@ class JunkBatch:
         self.env, self.junk = env, junk
         self.num_envs, self.num_actions, self.observation_spec = env.num_envs, env.num_actions, env.observation_spec
         self.num_bits = env.num_bits + junk.size
-        self._static = junk.first_static + np.arange(min(ALWAYS_ON, junk.size - junk.first_static))
-        self.max_active = env.max_active + SCREENS + CLOCKS + len(self._static)
+        static = junk.first_static + np.arange(min(ALWAYS_ON, junk.size - junk.first_static))
+        self.max_active = env.max_active + SCREENS + CLOCKS + len(static)
+        self._screens = env.num_bits + junk.pictures * np.arange(SCREENS)  # first id of each
+        self._clocks = env.num_bits + junk.first_clock + junk.ticks * np.arange(CLOCKS)
+        on = env.num_bits + np.append(np.zeros(SCREENS + CLOCKS, np.int64), static)
+        self._on = np.tile(on.astype(np.int32), (env.num_envs, 1))  # ids of what is on; the first of them change
         self._rng = np.random.default_rng(seed)
         self._time = np.zeros(env.num_envs, np.int64)
 
@@ -79,14 +84,14 @@ class JunkBatch:
         return step._replace(active=self._beside(step.active, junk), final_active=self._beside(step.final_active, junk))
 
     def _draw(self) -> np.ndarray:
-        """Ids of the junk that is on, [N, …]."""
-        j, n = self.junk, self.num_envs
-        screens = self._rng.integers(j.pictures, size=(n, SCREENS)) + j.pictures * np.arange(SCREENS)
-        self._clocks = (self._time[:, None] // np.array([1, 7])) % j.ticks + j.first_clock + j.ticks * np.arange(CLOCKS)
-        return np.concatenate([screens, self._clocks, np.tile(self._static, (n, 1))], 1)
+        """Ids of the junk that is on, behind those of the inner batch, [N, …]."""
+        j, on = self.junk, self._on
+        on[:, :SCREENS] = self._screens + self._rng.integers(j.pictures, size=(self.num_envs, SCREENS))
+        on[:, SCREENS : SCREENS + CLOCKS] = self._clocks + (self._time[:, None] // PERIODS) % j.ticks
+        return on
 
     def _beside(self, active: np.ndarray, junk: np.ndarray) -> np.ndarray:
-        return np.concatenate([active.astype(np.int32), (junk + self.env.num_bits).astype(np.int32)], 1)
+        return np.concatenate([active, junk], 1, dtype=np.int32)
 
     def get_state(self) -> dict[str, Any] | None:
         inner = self.env.get_state()

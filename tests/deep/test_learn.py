@@ -156,13 +156,13 @@ def test_rows_that_belong_to_another_bit_begin_anew_everywhere_and_others_go_on(
     learner = Learner(network, target, replace(SETTINGS, average_decay=0.9), 0)
     batch = batch_for(network)
     for _ in range(3):
-        learner.update(batch, KNOWN)
+        learner.update(batch, replace(KNOWN, generation=np.ones(5, np.int32)))
     twin = Learner(*networks(join), replace(SETTINGS, average_decay=0.9), 0)
     twin.load_state_dict(learner.state_dict())
     rest = np.array([0, 1, 3, 4])  # bit 2 is not learned here: what becomes of its row is renewal alone
-    known = KnownGoals(rest, BITS[rest], BITS[rest], np.zeros(5, np.int32), np.ones(4, int), np.ones(4, bool), np.ones(4, bool), 5)
+    known = KnownGoals(rest, BITS[rest], BITS[rest], np.ones(5, np.int32), np.ones(4, int), np.ones(4, bool), np.ones(4, bool), 5)
     before = [table.clone() for table, _ in network.goal_tables()]
-    learner.update(batch, replace(known, generation=np.array([0, 0, 1, 0, 0], np.int32)))
+    learner.update(batch, replace(known, generation=np.array([1, 1, 2, 1, 1], np.int32)))
     twin.update(batch, known)
     for k, (table, std) in enumerate(network.goal_tables()):
         assert (table != twin.network.goal_tables()[k][0]).any(1).nonzero().flatten().tolist() == [2]
@@ -177,8 +177,28 @@ def test_rows_that_belong_to_another_bit_begin_anew_everywhere_and_others_go_on(
     state = learner.state_dict()
     again = Learner(*networks(join), replace(SETTINGS, average_decay=0.9), 9)
     again.load_state_dict(state)
-    newer = replace(KNOWN, generation=np.array([0, 1, 1, 0, 0], np.int32))
+    newer = replace(KNOWN, generation=np.array([1, 2, 2, 1, 1], np.int32))
     assert learner.update(batch, newer) == again.update(batch, newer)
+
+
+@pytest.mark.parametrize("join", ["bilinear", "concat"])
+def test_rows_that_no_bit_ever_had_are_passed_over_and_others_learned_to_the_bit(join):
+    settings = replace(SETTINGS, average_decay=0.9, weight_decay=0.0)
+    known = replace(KNOWN, ids=np.arange(3), members=BITS[:3], slots=BITS[:3], generation=np.array([1, 1, 1, 0, 0], np.int32),
+                    count=np.ones(3, int), is_offered=np.ones(3, bool), is_plausible=np.ones(3, bool))
+    learner, whole = (Learner(*networks(join), settings, 0) for _ in range(2))
+    batch = batch_for(learner.network)
+    for k in range(5):
+        learner.update(batch, known)
+        whole.update(batch, known)
+        if k == 0:
+            assert len(learner.optimizer.rows) == len(learner.network.goal_tables())
+            whole.optimizer.rows = {}
+            whole.average.look_at({})
+    for mine, other in zip(learner.network.parameters(), whole.network.parameters(), strict=True):
+        assert torch.equal(mine, other)
+    for mine, other in zip(learner.average.network.parameters(), whole.average.network.parameters(), strict=True):
+        assert torch.equal(mine, other)
 
 
 @pytest.mark.parametrize("burn_in", [0, 3])
