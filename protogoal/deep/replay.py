@@ -185,7 +185,7 @@ class Replay:
         return Segments.from_arrays(arrays | {"weight": weight})
 
     def sample_transitions(self, n: int, rng: np.random.Generator) -> TransitionBatch:
-        """Up to n single transitions, uniform, as the proto-goal evaluator reads them: flat observations, dense bits."""
+        """Up to n single transitions, uniform, as the proto-goal evaluator reads them: flat observations, lists of bits."""
         for _ in range(DRAWS):  # one, but for a handful of transitions
             segment = rng.integers(self.size, size=n)
             t = self.settings.burn_in + rng.integers(self.settings.trace_length, size=n)
@@ -199,7 +199,7 @@ class Replay:
             action=self._arrays["action"][segment, t],
             next_observation=self._flat(segment, t + 1),
             terminated=terminated,
-            bits=dense_bits(self._arrays["active"][segment, t], self.num_bits),
+            active=self._arrays["active"][segment, t],
         )
 
     def _flat(self, segment: Array, t: Array) -> Array:

@@ -159,7 +159,7 @@ def feed(evaluator: ProtoGoalEvaluator, experience: Experience, first: int, last
 def paper_values(dynamics: Dynamics, experience: Experience, rows: NDArray[np.int64], seed: int) -> SeekAvoid:
     """Seek and avoid values of every bit by LSPI, from some transitions."""
     batch = experience.batch(rows)
-    return seek_avoid_values(batch, pack_columns(batch.bits), dynamics.num_actions, EstimatorSettings(), seed)
+    return seek_avoid_values(batch, pack_columns(np.asarray(batch.bits)), dynamics.num_actions, EstimatorSettings(), seed)
 
 
 def _values(domain: str, seen: NDArray[np.int64], dynamics: Dynamics, values: SeekAvoid, evaluator: ProtoGoalEvaluator) -> Rows:

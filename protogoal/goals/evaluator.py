@@ -203,10 +203,11 @@ class ProtoGoalEvaluator:
             if batch is None:
                 raise ValueError("pruning by values needs a batch of transitions")
             # DEVIATION(D6): goals never observed are pruned whatever their values, so none are computed for them.
-            observed = np.flatnonzero(table.count > 0)
-            some = seek_avoid_values(batch, table.attained_packed(batch.bits)[observed], self.num_actions, self.settings.estimator,
+            active = sparse_bits(table.check_bits(np.asarray(batch.bits))) if batch.active is None else batch.active
+            goals, packed = table.attained_packed(active)
+            some = seek_avoid_values(batch, packed, self.num_actions, self.settings.estimator,
                                      np.random.default_rng(self._seed))  # chance in it is not chance between refreshes
-            return self.refresh_values(some.scatter(observed, table.size))
+            return self.refresh_values(some.scatter(goals, table.size))
         if self.settings.pruning == "trials":
             self._judge()
         else:

@@ -153,16 +153,19 @@ class GoalTable:
             array = array.astype(np.bool_)
         return array
 
-    def attained_packed(self, bits: ArrayLike) -> Packed:
-        """Which transitions attain which goal, bits [n, B] → uint64 [G, ⌈n/64⌉]; bit t mod 64 of word t div 64 is transition t."""
-        columns = pack_columns(self.check_bits(bits))
-        packed = np.empty((self.size, columns.shape[1]), np.uint64)
-        packed[: self.num_bits] = columns
-        _and_members(columns, self._members[self.num_bits : self.size], packed[self.num_bits :])
-        return packed
+    def attained_packed(self, active: NDArray[np.integer[Any]]) -> tuple[NDArray[np.int64], Packed]:
+        """Counted goals whose bits all occur in lists of ids [n, L], ascending [m]; and which transitions attain each of them.
+
+        The latter are uint64 [m, ⌈n/64⌉]: bit t mod 64 of word t div 64 is transition t. No other goal is attained.
+        """
+        occurs = np.zeros(self.num_bits + 1, np.bool_)  # the last one is the padding
+        occurs[active], occurs[-1] = True, True
+        goals = np.flatnonzero(self.count > 0)
+        goals = goals[occurs[self._members[goals]].all(1)]
+        return goals, pack_columns(attained_in(active, self._members[goals]))
 
     def attained(self, bits: ArrayLike, goals: ArrayLike | None = None) -> NDArray[np.bool_]:
-        """The same as a matrix, bool [n, G]; of the given goals only, if any are given."""
+        """Which transitions attain which goal, bits [n, B] → bool [n, G]; of the given goals only, if any are given."""
         array = self.check_bits(bits)
         members = self.member_array if goals is None else self._members[np.asarray(goals, np.int64)]
         return attained_by(array, members)
@@ -383,18 +386,6 @@ def unpack_columns(packed: Packed, n: int) -> NDArray[np.bool_]:
     """The inverse: uint64 [G, W] → bool [n, G]."""
     octets = np.ascontiguousarray(packed.astype("<u8", copy=False)).view(np.uint8)
     return np.unpackbits(octets, axis=1, count=n, bitorder="little").T.astype(np.bool_)
-
-
-@nb.njit(cache=True)
-def _and_members(columns: Packed, members: NDArray[np.int32], out: Packed) -> None:
-    for g in range(members.shape[0]):
-        for w in range(columns.shape[1]):
-            out[g, w] = columns[members[g, 0], w]
-        for k in range(1, members.shape[1]):
-            if members[g, k] < 0:
-                break
-            for w in range(columns.shape[1]):
-                out[g, w] &= columns[members[g, k], w]
 
 
 @nb.njit(cache=True)

@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from protogoal.goals.active import AnyIds
 from protogoal.goals.features import observation_features
 from protogoal.goals.lspi import LSPI
 from protogoal.goals.table import popcount, unpack_columns
@@ -28,7 +29,8 @@ class TransitionBatch:
     action: NDArray[np.integer]  # [n]
     next_observation: NDArray[np.generic]  # [n, D]
     terminated: NDArray[np.bool_]  # [n], the environment ended here
-    bits: NDArray[np.bool_]  # [n, B], the proto-goals of each transition
+    bits: NDArray[np.bool_] | None = None  # [n, B], the proto-goals of each transition; or instead:
+    active: AnyIds | None = None  # [n, L], ids of those that are on, padded with −1
 
     def __post_init__(self) -> None:
         n = len(self.observation)
@@ -42,8 +44,11 @@ class TransitionBatch:
         for name in ("action", "terminated"):
             if getattr(self, name).shape != (n,):
                 raise ValueError(f"{name} has shape {getattr(self, name).shape}, must be ({n},)")
-        if self.bits.ndim != 2 or len(self.bits) != n:
-            raise ValueError(f"bits has shape {self.bits.shape}, must be [{n}, B]")
+        if (self.bits is None) == (self.active is None):
+            raise ValueError("a batch must have either bits or active")
+        for name, size, array in (("bits", "B", self.bits), ("active", "L", self.active)):
+            if array is not None and (array.ndim != 2 or len(array) != n):
+                raise ValueError(f"{name} has shape {array.shape}, must be [{n}, {size}]")
         for name in ("observation", "next_observation"):
             if not np.isfinite(getattr(self, name)).all():
                 raise ValueError(f"{name} has NaN or infinite entries, must be finite")

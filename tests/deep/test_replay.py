@@ -177,7 +177,7 @@ def test_transitions_for_the_evaluator_match_the_steps():
     replay, _, _plain = filled(env, 200)
     batch = replay.sample_transitions(300, np.random.default_rng(0))
     assert 200 < len(batch.action) <= 300
-    cell, after = batch.observation.argmax(1), batch.bits.argmax(1)
+    cell, after = batch.observation.argmax(1), batch.active[:, 0]
     moved = np.clip(cell + np.where(batch.action == 1, 1, -1), 0, 4)
     assert (after == moved).all()
     assert (batch.terminated == (after == 4)).all()

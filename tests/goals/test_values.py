@@ -135,6 +135,8 @@ def test_a_large_observation_is_projected_by_chance():
         ({"action": np.zeros(3, int)}, r"action has shape \(3,\), must be \(200,\)"),
         ({"terminated": np.zeros((200, 1), bool)}, "terminated has shape"),
         ({"bits": np.zeros((5, 6), bool)}, r"bits has shape \(5, 6\), must be \[200, B\]"),
+        ({"bits": None, "active": np.zeros((5, 6), int)}, r"active has shape \(5, 6\), must be \[200, L\]"),
+        ({"bits": None}, "either bits or active"),
     ],
 )
 def test_a_batch_that_does_not_fit_together_is_refused(change, message):

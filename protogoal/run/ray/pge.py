@@ -18,6 +18,7 @@ from protogoal.agents.blueprint import EnvSpaces, can_learn, make_evaluator
 from protogoal.agents.counting import Counted, count
 from protogoal.config import DeepConfig
 from protogoal.deep.relabel import KnownGoals
+from protogoal.goals.active import as_wide
 from protogoal.goals.spaces import ProtoGoalSpace
 from protogoal.goals.values import TransitionBatch
 from protogoal.record.events import Measured, Refreshed
@@ -82,8 +83,10 @@ def join_transitions(batches: list[TransitionBatch]) -> TransitionBatch:
     """Transitions of several shards as one batch."""
     if len(batches) == 1:
         return batches[0]
-    names = ("observation", "action", "next_observation", "terminated", "bits")
-    return TransitionBatch(*(np.concatenate([getattr(batch, name) for batch in batches]) for name in names))
+    names = ("observation", "action", "next_observation", "terminated")
+    lists = [batch.active for batch in batches if batch.active is not None]
+    return TransitionBatch(*(np.concatenate([getattr(batch, name) for batch in batches]) for name in names),
+                           active=np.concatenate(as_wide(lists)))
 
 
 class PGEClient:
