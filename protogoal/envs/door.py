@@ -1,6 +1,6 @@
 """From a name to an environment: `CartPole-v1`, `minigrid:MiniGrid-Empty-5x5-v0`, `my_module:make_env`, `ALE/Pong-v5?obs_type=ram`.
 
-    ID                 registered with Gymnasium; packages that are well known are imported by themselves
+    ID                 registered with Gymnasium; packages that are well known, or installed and register it, are imported
     package:ID         the package is imported, which registers its environments
     module:function    a function of one's own, called
     …?key=value&…      arguments of the environment: numbers, true, false, none, words
@@ -25,6 +25,7 @@ from typing import Any
 import gymnasium
 
 from protogoal.envs.failure import failure
+from protogoal.envs.packages import registering_packages
 from protogoal.envs.pictures import picture_mode
 
 PACKAGES: dict[str, tuple[str, str]] = {
@@ -166,11 +167,12 @@ def _render_modes(name: str) -> list[str]:
 
 
 def import_package_of(name: str) -> None:
-    """Imports the well-known package that registers this id; a ValueError says what to install."""
+    """Imports the package that registers this id: the well-known one, of which a ValueError says what to install, or any."""
     found = next((package for start, package in PACKAGES.items() if name.startswith(start)), None)
     if found is None:
         if name.endswith(ATARI) and importlib.util.find_spec("ale_py") is not None:
             _register_with("ale_py", name)
+        _import_any(name)
         return
     module, pip = found
     try:
@@ -180,6 +182,16 @@ def import_package_of(name: str) -> None:
     if not importable:
         raise ValueError(f"{name} comes with the package {module.partition('.')[0]}: pip install {pip}")
     _register_with(OF_OURS.get(module, module), name)
+
+
+def _import_any(name: str) -> None:
+    """Imports installed packages until one has registered this id."""
+    namespace = name.partition("/")[0]
+    for module in sorted(registering_packages(), key=lambda module: module != namespace):
+        if name in gymnasium.registry:
+            return
+        with contextlib.suppress(ValueError):  # one that cannot be imported is not the one
+            _register_with(module, name)
 
 
 def _register_with(module: str, name: str) -> None:

@@ -14,6 +14,7 @@ from protogoal.domains.domain import make_batch_env, settled
 from protogoal.domains.user_env import OwnSettings, own_environment
 from protogoal.envs.counters import INFO
 from protogoal.envs.derive import derive
+from protogoal.envs.packages import registering_packages
 from protogoal.envs.readable import readable
 from protogoal.envs.user_envs import own_batch, reference, space_of
 
@@ -282,6 +283,23 @@ def test_what_cannot_be_trained_is_one_line(env, words, capsys, tmp_path):
 
 def test_package_and_id_import_the_package():
     assert space_of("gymnasium:CartPole-v1").space.size == 96
+
+
+def test_an_installed_package_that_registers_is_found_by_the_id_alone(tmp_path, monkeypatch):
+    about = {"Unheard": "gymnasium>=1.0", "silent": "gymnasium>=1.0", "other": "gymnasium-like"}
+    for name, needs in about.items():
+        (tmp_path / f"pack_{name}").mkdir()
+        (tmp_path / f"{name}-1.0.dist-info").mkdir()
+        (tmp_path / f"{name}-1.0.dist-info" / "METADATA").write_text(f"Name: {name}\nVersion: 1.0\nRequires-Dist: {needs}\n")
+        (tmp_path / f"{name}-1.0.dist-info" / "RECORD").write_text(f"pack_{name}/__init__.py,,\n")
+    for name in ("silent", "other"):
+        (tmp_path / f"pack_{name}" / "__init__.py").write_text("raise RuntimeError")
+    (tmp_path / "pack_Unheard" / "__init__.py").write_text(
+        "import gymnasium\ngymnasium.register('Unheard-v0', 'gymnasium.envs.classic_control:CartPoleEnv')\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert {"pack_Unheard"} == {module for module in registering_packages() if module.startswith("pack_")}
+    assert space_of("Unheard-v0").space.size == 96
+    gymnasium.registry.pop("Unheard-v0")
 
 
 def test_space_prints_kinds_names_what_is_on_and_what_is_left_out(capsys):
