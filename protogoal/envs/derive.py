@@ -28,7 +28,7 @@ from gymnasium import spaces
 from protogoal.envs import known, nethack
 from protogoal.envs.counters import INFO, Counters
 from protogoal.envs.episodes import WHOLE
-from protogoal.envs.first_steps import FirstSteps, first_steps
+from protogoal.envs.first_steps import FirstSteps, remembered_steps
 from protogoal.envs.readable import CROP, Readable, wrappers
 from protogoal.envs.readers import MOST_IDS, channel_ranges, kind_of
 from protogoal.envs.taxi import TaxiSpace
@@ -59,12 +59,12 @@ class Derivation:
     left_out: dict[str, str] = field(default_factory=dict)
 
 
-def derive(env: gymnasium.Env[Any, Any], others: Sequence[ProtoGoalSpace] = ()) -> Derivation:
-    """The proto-goals of an environment; `others` are added to them."""
+def derive(env: gymnasium.Env[Any, Any], others: Sequence[ProtoGoalSpace] = (), who: Any = None) -> Derivation:
+    """The proto-goals of an environment; `others` are added to them. One that has a name, `who`, is looked at once."""
     named = parts_of(env)
     left_out = left_out_of(env)
     makers = {name: _maker(env, name, part) for name, part in named.items()}
-    first = _first_steps(env, named)
+    first = _first_steps(env, named, who)
     made: dict[str, ProtoGoalSpace] = {}
     for name, make in makers.items():
         try:
@@ -79,11 +79,11 @@ def derive(env: gymnasium.Env[Any, Any], others: Sequence[ProtoGoalSpace] = ()) 
     return Derivation(Derived(list(made.values()), _moments(named, first)), made, left_out)
 
 
-def beside(space: ProtoGoalSpace, env: gymnasium.Env[Any, Any]) -> Derivation:
+def beside(space: ProtoGoalSpace, env: gymnasium.Env[Any, Any], who: Any = None) -> Derivation:
     """A space of one's own instead; the numbers that the network reads are measured all the same."""
     named = parts_of(env)
     measured = {name: part for name, part in named.items() if name != INFO and kind_of(part) == "numbers"}
-    moments = _moments(named, _first_steps(env, measured))
+    moments = _moments(named, _first_steps(env, measured, who))
     return Derivation(Derived([space], moments) if moments else space, {"your own": space}, left_out_of(env))
 
 
@@ -105,11 +105,11 @@ def left_out_of(env: gymnasium.Env[Any, Any]) -> dict[str, str]:
     return next((dict(inner.left_out) for inner in wrappers(env) if isinstance(inner, Readable)), {})
 
 
-def _first_steps(env: gymnasium.Env[Any, Any], named: Mapping[str, Any]) -> FirstSteps:
+def _first_steps(env: gymnasium.Env[Any, Any], named: Mapping[str, Any], who: Any) -> FirstSteps:
     """What the parts need to know that must be seen; nothing is played where none needs anything."""
     numbers = [name for name, part in named.items() if kind_of(part) == "numbers"]
     texts = [name for name, part in named.items() if kind_of(part) == "text"]
-    return first_steps(env, numbers, texts, WHOLE) if numbers or texts else FirstSteps({}, {})
+    return remembered_steps(env, numbers, texts, WHOLE, who) if numbers or texts else FirstSteps({}, {})
 
 
 def _moments(named: Mapping[str, Any], first: FirstSteps) -> Moments:

@@ -7,6 +7,8 @@ such parts.
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +23,8 @@ from protogoal.envs.observed import fitting, part_of
 STEPS = 1_000
 LONGEST_HOLD = 8
 SEED = 20_260
+PATIENCE = 5.0
+"""Seconds after which people are told how long it will take."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,21 @@ class FirstSteps:
 
     seen: dict[str, np.ndarray]
     changes: dict[str, bool]
+
+
+_played: dict[tuple[Any, ...], FirstSteps] = {}
+"""The first steps that this process played last, by environment and parts."""
+
+
+def remembered_steps(env: gymnasium.Env[Any, Any], numbers: Collection[str], texts: Collection[str], whole: str,
+                     name: Any = None) -> FirstSteps:
+    """`first_steps`; those of an environment that has a `name` are not played again."""
+    key = (name, tuple(numbers), tuple(texts))
+    first = _played.get(key) or first_steps(env, numbers, texts, whole)
+    if name is not None:
+        _played.clear()
+        _played[key] = first
+    return first
 
 
 def first_steps(env: gymnasium.Env[Any, Any], numbers: Collection[str], texts: Collection[str], whole: str,
@@ -54,8 +73,13 @@ def first_steps(env: gymnasium.Env[Any, Any], numbers: Collection[str], texts: C
             before[name] = text
 
     try:
+        began, is_told = time.monotonic(), False
         look(env.reset(seed=SEED)[0])
-        for _ in range(steps):
+        for t in range(steps):
+            if not is_told and time.monotonic() - began > PATIENCE:
+                is_told = True
+                left = (time.monotonic() - began) * (steps - t) / max(1, t)
+                print(f"looking at the environment's first {steps:,} random steps: about {left:,.0f} s more", file=sys.stderr)
             if hold == 0:
                 action, hold = int(rng.integers(env.action_space.n)), int(rng.integers(1, LONGEST_HOLD + 1))  # type: ignore[attr-defined]
             hold, step = hold - 1, step + 1

@@ -101,8 +101,8 @@ def space_of(env: str, space: str = "", info: str = "") -> Derivation:
     probe = factory()
     try:
         if space and not space.startswith(ADDS):
-            return beside(make_space(space, probe), probe)
-        return derive(probe, (make_space(space.removeprefix(ADDS), probe),) if space else ())
+            return beside(make_space(space, probe), probe, factory)
+        return derive(probe, (make_space(space.removeprefix(ADDS), probe),) if space else (), factory)
     finally:
         close(probe)
 

@@ -12,6 +12,7 @@ from gymnasium import spaces
 from protogoal.cli import main
 from protogoal.domains.domain import make_batch_env, settled
 from protogoal.domains.user_env import OwnSettings, own_environment
+from protogoal.envs import first_steps
 from protogoal.envs.counters import INFO
 from protogoal.envs.derive import derive
 from protogoal.envs.packages import registering_packages
@@ -113,6 +114,28 @@ def test_whole_numbers_that_did_not_change_have_records_one_by_one():
     made = derived(spaces.Box(-(2**31), 2**31 - 1, (1,), np.int64), seen=lambda t: np.array([3])).space
     assert names_on(made, np.array([[5]])) == ["state ≥ 4", "state ≥ 5"]
     assert names_on(made, np.array([[3]])) == []
+
+
+def test_a_number_that_did_not_change_has_no_bins_and_says_so():
+    space = derived(spaces.Box(-np.inf, np.inf, (1,), np.float32), seen=lambda t: np.ones(1, np.float32)).space
+    assert all(space.name(i).endswith("(not possible)") for i in range(space.size))
+
+
+def test_the_first_steps_of_a_slow_environment_are_played_once_and_announced(monkeypatch, capsys):
+    steps = []
+
+    class Slow(Observing):
+        def step(self, action):
+            steps.append(action)
+            return super().step(action)
+
+    monkeypatch.setattr(first_steps, "PATIENCE", 0.0)
+    name = reference(lambda: Slow(spaces.Box(-1, 1, (2,), np.float32)), must_last=False)
+    first, again = (space_of(name).space for _ in range(2))
+    assert len(steps) == first_steps.STEPS
+    assert first is not again
+    assert [first.name(i) for i in range(first.size)] == [again.name(i) for i in range(again.size)]
+    assert capsys.readouterr().err.count("looking at the environment's first 1,000 random steps") == 1
 
 
 def test_cells_of_a_picture():
