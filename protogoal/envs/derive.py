@@ -37,7 +37,7 @@ from protogoal.goals.derived.grids import GridValues
 from protogoal.goals.derived.minigrid import DIRECTIONS, MiniGridMap, MiniGridView
 from protogoal.goals.derived.nethack import STATUS, UNTOLD, NetHackMap
 from protogoal.goals.derived.numbers import Numbers
-from protogoal.goals.derived.pictures import SIDE, PictureCells, channel_axis
+from protogoal.goals.derived.pictures import SIDE, PictureCells, channel_axis, plane_axis
 from protogoal.goals.derived.together import Derived, Moments
 from protogoal.goals.derived.values import EveryBit, EveryValue
 from protogoal.goals.spaces import BagOfWords, ProtoGoalSpace
@@ -140,7 +140,7 @@ def _maker(env: gymnasium.Env[Any, Any], name: str, part: Any) -> Maker:
     if kind == "values":
         return lambda first: _values(env, word, part, key)
     if kind in ("binary", "planes"):
-        return lambda first: EveryBit("bit" if name == WHOLE else name, part.shape, key)
+        return lambda first: EveryBit("bit" if name == WHOLE else name, part.shape, key, plane_axis(part.shape))
     if kind == "bytes":
         words = [f"byte {i}" if name == WHOLE else f"{name} {i}" for i in range(part.shape[0])]
         return lambda first: EveryValue(words, [256] * part.shape[0], key=key)

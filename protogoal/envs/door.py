@@ -186,8 +186,7 @@ def import_package_of(name: str) -> None:
 
 def _import_any(name: str) -> None:
     """Imports installed packages until one has registered this id."""
-    namespace = name.partition("/")[0]
-    for module in sorted(registering_packages(), key=lambda module: module != namespace):
+    for module in registering_packages(name):
         if name in gymnasium.registry:
             return
         with contextlib.suppress(ValueError):  # one that cannot be imported is not the one

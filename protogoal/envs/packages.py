@@ -11,16 +11,22 @@ from importlib import metadata
 from pathlib import Path
 
 
-def registering_packages() -> list[str]:
-    """Modules of such packages, by name. Nothing is imported: their metadata and first file are read."""
-    found = set()
+def registering_packages(name: str = "") -> list[str]:
+    """Modules that may register; those that speak of the environment of this name first.
+
+    Nothing is imported: metadata are read, and the first files of packages, and of what they have in a folder `envs`.
+    """
+    stem, found = name.rpartition("/")[2].rpartition("-v")[0] or name, {}
     for package in metadata.distributions():
         with contextlib.suppress(Exception):  # metadata are often incomplete
             if any(re.match(r"gymnasium\b(?!-)", need) and "extra ==" not in need for need in package.requires or ()):
-                found |= {module for module, file in _first_files(package).items() if "register" in file.read_text(errors="replace")}
-    return sorted(found)
+                for module, text in _first_texts(package).items():
+                    if "register" in text or module.endswith(".envs"):
+                        found[module] = (stem not in text, module)
+    return sorted(found, key=lambda module: found[module])
 
 
-def _first_files(package: metadata.Distribution) -> dict[str, Path]:
-    """Module → its __init__.py, of the modules that a package installs."""
-    return {file.parts[0]: Path(str(file.locate())) for file in package.files or () if file.parts[1:] == ("__init__.py",)}
+def _first_texts(package: metadata.Distribution) -> dict[str, str]:
+    """Module → the text of its __init__.py, of the modules that a package installs and their folders `envs`."""
+    first = [file for file in package.files or () if file.parts[1:] in (("__init__.py",), ("envs", "__init__.py"))]
+    return {".".join(file.parts[:-1]): Path(str(file.locate())).read_text(errors="replace") for file in first}

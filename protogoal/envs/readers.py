@@ -1,7 +1,7 @@
 """How the network sees the parts of an observation: each space has a kind of array (`vector.ArraySpec`) and a function to it.
 
     Discrete, MultiDiscrete          ids                       "active"
-    MultiBinary, 0/1 Box [C, H, W]   planes                    "planes"
+    MultiBinary, 0/1 Box [C, H, W]   planes                    "planes"; a bool Box too, and [H, H, C]
     grids of small whole numbers     a value a cell            "characters"; with channels "grid"
     bytes [D]                        bits and numbers          "bytes"
     pictures                         at most 64 × 64           "picture"
@@ -23,7 +23,7 @@ import numpy as np
 from gymnasium import spaces
 
 from protogoal.envs.vector import PAD, ArraySpec
-from protogoal.goals.derived.pictures import as_channels, channel_axis, shrunk
+from protogoal.goals.derived.pictures import as_channels, channel_axis, plane_axis, shrunk
 
 MOST_CHARACTERS = 8_192
 """A grid of whole numbers with more values than this is taken as a vector, not as characters."""
@@ -68,6 +68,8 @@ def kind_of(space: spaces.Space) -> Kind:
         raise ValueError(f"{type(space).__name__} is none of Box, Discrete, MultiDiscrete, MultiBinary and Text")
     if is_picture(space):
         return "picture"
+    if space.dtype == np.bool_:
+        return "planes" if len(space.shape) in (2, 3) else "binary"
     if np.issubdtype(space.dtype, np.integer):
         low, high = int(space.low.min()), int(space.high.max())
         if len(space.shape) == 3 and low >= 0 and high <= 1:
@@ -109,8 +111,7 @@ def reader(name: str, space: spaces.Space, moments: Callable[[], Moments] = dict
     if kind == "binary":
         return _numbers(name, part, dict)
     if kind == "planes":
-        planes = part.shape if len(part.shape) == 3 else (1, *part.shape)
-        return ArraySpec(planes, np.dtype(np.uint8), "planes"), lambda array: array.reshape(-1, *planes).astype(np.uint8)
+        return _planes(part)
     if kind == "grid":
         return _grid(part)
     if kind == "bytes":
@@ -131,6 +132,14 @@ def _values(space: Any) -> tuple[ArraySpec, Reader]:
         return (flat if ids == total else flat % ids).astype(dtype)
 
     return ArraySpec((len(sizes),), dtype, "active", ids), read
+
+
+def _planes(space: Any) -> tuple[ArraySpec, Reader]:
+    shape = space.shape if len(space.shape) == 3 else (1, *space.shape)
+    axis = plane_axis(shape)
+    planes = (shape[axis], *_without(shape, axis))
+    return (ArraySpec(planes, np.dtype(np.uint8), "planes"),
+            lambda array: np.moveaxis(array.reshape(-1, *shape), 1 + axis, 1).astype(np.uint8))
 
 
 def _grid(space: spaces.Box) -> tuple[ArraySpec, Reader]:

@@ -17,6 +17,7 @@ from protogoal.envs.counters import INFO
 from protogoal.envs.derive import derive
 from protogoal.envs.packages import registering_packages
 from protogoal.envs.readable import readable
+from protogoal.envs.readers import reader
 from protogoal.envs.user_envs import own_batch, reference, space_of
 
 
@@ -67,11 +68,23 @@ def test_taxis_one_number_is_told_by_its_parts():
 def test_every_bit_that_is_on():
     made = derived(spaces.MultiBinary(4)).space
     assert names_on(made, np.array([[0, 1, 0, 1]])) == ["bit 1 is on", "bit 3 is on"]
-    planes = derived(spaces.MultiBinary((2, 2, 3))).space
-    board = np.zeros((1, 2, 2, 3))
-    board[0, 1, 0, 2] = 1
-    assert names_on(planes, board) == ["bit 1 at (0,2)"]
-    assert planes.cell(8) == (0, 2)
+    planes = derived(spaces.MultiBinary((2, 3, 2))).space
+    board = np.zeros((1, 2, 3, 2))
+    board[0, 1, 0, 1] = 1
+    assert names_on(planes, board) == ["bit 1 at (0,1)"]
+    assert planes.cell(7) == (0, 1)
+
+
+@pytest.mark.parametrize("space", [spaces.MultiBinary((4, 4, 16)), spaces.Box(0, 1, (4, 4, 16), np.bool_)])
+def test_planes_may_come_last_beside_a_square(space):
+    made = derived(space).space
+    board = np.zeros((1, 4, 4, 16), space.dtype)
+    board[0, 1, 3, 11] = 1
+    assert names_on(made, board) == ["bit 11 at (1,3)"]
+    assert made.grid == (4, 4)
+    spec, read = reader("board", space)
+    assert (spec.kind, spec.shape) == ("planes", (16, 4, 4))
+    assert np.argwhere(read(board)).tolist() == [[0, 11, 1, 3]]
 
 
 def test_every_value_of_every_byte():
@@ -198,6 +211,7 @@ STRANGE = {
     "a part that cannot be read": spaces.Dict({"g": spaces.Graph(spaces.Discrete(2), None), "c": spaces.Discrete(2),
                                                "s": spaces.Sequence(spaces.Discrete(2))}),
     "booleans": spaces.Box(0, 1, (3,), np.bool_),
+    "a board of booleans": spaces.Box(0, 1, (4, 4, 2), np.bool_),
     "one number": spaces.Box(-1, 1, (), np.float64),
     "no bounds": spaces.Box(-np.inf, np.inf, (2, 2)),
     "a great many values": spaces.Dict({"id": spaces.Discrete(10**12), "c": spaces.Discrete(2)}),
@@ -309,18 +323,22 @@ def test_package_and_id_import_the_package():
 
 
 def test_an_installed_package_that_registers_is_found_by_the_id_alone(tmp_path, monkeypatch):
-    about = {"Unheard": "gymnasium>=1.0", "silent": "gymnasium>=1.0", "other": "gymnasium-like"}
+    about = {"Unheard": "gymnasium>=1.0", "silent": "gymnasium>=1.0", "other": "gymnasium-like", "deeper": "gymnasium"}
     for name, needs in about.items():
         (tmp_path / f"pack_{name}").mkdir()
         (tmp_path / f"{name}-1.0.dist-info").mkdir()
         (tmp_path / f"{name}-1.0.dist-info" / "METADATA").write_text(f"Name: {name}\nVersion: 1.0\nRequires-Dist: {needs}\n")
         (tmp_path / f"{name}-1.0.dist-info" / "RECORD").write_text(f"pack_{name}/__init__.py,,\n")
-    for name in ("silent", "other"):
+    (tmp_path / "pack_deeper" / "envs").mkdir()
+    (tmp_path / "pack_deeper" / "envs" / "__init__.py").write_text("from . import all_of_them")
+    (tmp_path / "deeper-1.0.dist-info" / "RECORD").write_text("pack_deeper/__init__.py,,\npack_deeper/envs/__init__.py,,\n")
+    for name in ("silent", "other", "deeper"):
         (tmp_path / f"pack_{name}" / "__init__.py").write_text("raise RuntimeError")
     (tmp_path / "pack_Unheard" / "__init__.py").write_text(
         "import gymnasium\ngymnasium.register('Unheard-v0', 'gymnasium.envs.classic_control:CartPoleEnv')\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    assert {"pack_Unheard"} == {module for module in registering_packages() if module.startswith("pack_")}
+    found = [module for module in registering_packages("Unheard-v0") if module.startswith("pack_")]
+    assert found == ["pack_Unheard", "pack_deeper.envs"]
     assert space_of("Unheard-v0").space.size == 96
     gymnasium.registry.pop("Unheard-v0")
 

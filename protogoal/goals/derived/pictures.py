@@ -50,8 +50,15 @@ class PictureCells(ProtoGoalSpace):
 
 
 def channel_axis(shape: tuple[int, ...]) -> int:
-    """Which axis of [H, W, C] or [C, H, W] has the channels: the last, unless the first is shorter."""
-    return 0 if shape[0] < shape[-1] else len(shape) - 1
+    """Which axis of [H, W, C] or [C, H, W] has the channels: beside a square the other one; the last, unless the first is shorter."""
+    if len(shape) == 3 and shape[0] == shape[1]:
+        return 2
+    return 0 if shape[0] < shape[-1] or shape[-2] == shape[-1] else len(shape) - 1
+
+
+def plane_axis(shape: tuple[int, ...]) -> int:
+    """Which axis of [C, H, W] has the planes, of which there may be many: the first, unless a square comes before the last."""
+    return 2 if len(shape) == 3 and shape[0] == shape[1] != shape[2] else 0
 
 
 def as_channels(array: NDArray[Any]) -> NDArray[Any]:

@@ -63,30 +63,38 @@ class EveryValue(ProtoGoalSpace):
 
 
 class EveryBit(ProtoGoalSpace):
-    """Bit i: number i of an observation of zeros and ones is 1; [N, F], [N, rows, columns] or [N, planes, rows, columns]."""
+    """Bit i: number i of an observation of zeros and ones is 1; [N, F], [N, rows, columns] or [N, planes, rows, columns].
 
-    def __init__(self, word: str, shape: Sequence[int], key: str | None = None):
+    `axis` of the shape has the planes.
+    """
+
+    def __init__(self, word: str, shape: Sequence[int], key: str | None = None, axis: int = 0):
         self.word, self.shape = word, tuple(int(n) for n in shape)
         super().__init__(int(np.prod(self.shape)), key)
+        self._axis = axis if len(self.shape) == 3 else None
+        self._sides = self.shape if self._axis is None else tuple(np.delete(self.shape, self._axis).tolist())
 
     def _active(self, s: Any, a: Any, s_next: Any) -> Any:
         flat: NDArray[np.bool_] = np.asarray(s_next).reshape(len(s_next), -1) != 0
         return sparse_bits(flat)
+
+    def _locate(self, i: int) -> tuple[int, tuple[int, ...]]:
+        """The plane, and the place in it."""
+        place = [int(n) for n in np.unravel_index(i, self.shape)]
+        return (0 if self._axis is None else place.pop(self._axis)), tuple(place)
 
     def name(self, i: int) -> str:
         cell = self.cell(i)
         return f"{self.word} {i} is on" if cell is None else f"{self.kind(i)} at ({cell[0]},{cell[1]})"
 
     def kind(self, i: int) -> str:
-        planes = len(self.shape) == 3 and self.shape[0] > 1
-        return f"{self.word} {i // (self.shape[1] * self.shape[2])}" if planes else self.word
+        has_planes = self._axis is not None and self.shape[self._axis] > 1
+        return f"{self.word} {self._locate(i)[0]}" if has_planes else self.word
 
     def cell(self, i: int) -> tuple[int, int] | None:
-        if len(self.shape) < 2:
-            return None
-        rows, columns = self.shape[-2:]
-        return divmod(i % (rows * columns), columns)
+        place = self._locate(i)[1]
+        return (place[0], place[1]) if len(place) == 2 else None
 
     @property
     def grid(self) -> tuple[int, int] | None:
-        return (self.shape[-2], self.shape[-1]) if len(self.shape) > 1 else None
+        return (self._sides[0], self._sides[1]) if len(self._sides) == 2 else None
