@@ -43,7 +43,7 @@ from protogoal.goals.derived.values import EveryBit, EveryValue
 from protogoal.goals.spaces import BagOfWords, ProtoGoalSpace
 
 MOST_NUMBERS = 128
-"""Numbers of one part that have goals of their own."""
+"""Numbers of one part that have goals of their own; of more, those that change most often."""
 
 MOST_WORDS = 1_000
 
@@ -187,10 +187,16 @@ def _words(name: str, first: FirstSteps, key: str | None) -> ProtoGoalSpace:
 
 def _numbers(words: Sequence[str], seen: np.ndarray, part: Any, key: str | None,
              columns: Sequence[int] | None = None) -> ProtoGoalSpace:
-    columns = list(range(min(len(words), MOST_NUMBERS))) if columns is None else list(columns)
+    columns = liveliest(seen, MOST_NUMBERS) if columns is None else list(columns)
     low, high = (np.asarray(bound, np.float64).ravel()[columns] for bound in (part.low, part.high))
     are_whole = np.issubdtype(part.dtype, np.integer)
     return Numbers.fit([words[i] for i in columns], seen[:, columns], low, high, bool(are_whole), columns, key)
+
+
+def liveliest(seen: np.ndarray, most: int) -> list[int]:
+    """Of more numbers than `most` those that changed in most of the first steps, [n, D]; in their order."""
+    changes = (np.diff(seen, axis=0) != 0).sum(0)
+    return sorted(np.argsort(-changes, kind="stable")[:most].tolist())
 
 
 def _nethack(name: str, part: Any) -> Maker:

@@ -129,7 +129,7 @@ class EnvGroup:
         for k, (env, action) in enumerate(zip(self._envs, actions, strict=True), self._first):
             try:
                 observation, reward, terminated, truncated, info = env.step(action + offset)
-                arrays["reward"][k] = reward
+                self._pay(k, reward)
                 arrays["terminated"][k] = terminated
                 arrays["truncated"][k] = truncated and not terminated
                 arrays["success"][k] = told(info)
@@ -193,6 +193,13 @@ class EnvGroup:
                 text = part.encode("latin-1", "replace")[:target.shape[1]]
                 target[k] = 0
                 target[k, :len(text)] = np.frombuffer(text, np.uint8)
+
+    def _pay(self, k: int, reward: Any) -> None:
+        try:
+            self._arrays["reward"][k] = reward
+        except (TypeError, ValueError):
+            shown = " ".join(repr(reward).split())
+            raise EnvironmentFailure(f"{self._who_now(k)} gave the reward {shown:.80}; it must be one number") from None
 
     def _who_now(self, k: int) -> str:
         return self._who(k, f"step {self._arrays['length'][k] + 1}")

@@ -129,6 +129,17 @@ def test_whole_numbers_that_did_not_change_have_records_one_by_one():
     assert names_on(made, np.array([[3]])) == []
 
 
+def test_of_many_numbers_those_that_change_have_goals_and_stay_the_same_ones():
+    def changing(first):
+        return derived(spaces.Box(-9, 9, (300,)), seen=lambda t: np.where(np.arange(300) >= first, t, 0).astype(np.float32)).space
+
+    late, early = changing(250), changing(50)
+    assert "state[299] ≥ 7" in names_on(late, np.full((1, 300), 8.0))
+    early.load_state_dict(late.state_dict())  # as a run that goes on
+    assert [early.name(i) for i in range(early.size)] == [late.name(i) for i in range(late.size)]
+    assert names_on(early, np.full((1, 300), 8.0)) == names_on(late, np.full((1, 300), 8.0))
+
+
 def test_a_number_that_did_not_change_has_no_bins_and_says_so():
     space = derived(spaces.Box(-np.inf, np.inf, (1,), np.float32), seen=lambda t: np.ones(1, np.float32)).space
     assert all(space.name(i).endswith("(not possible)") for i in range(space.size))

@@ -100,10 +100,15 @@ class Numbers(ProtoGoalSpace):
 
     def state_dict(self) -> dict[str, Any]:
         sides = {"edges": self._edges, "above": self._above, "below": self._below}
-        return {name: [row[np.isfinite(row)].tolist() for row in rows] for name, rows in sides.items()}
+        levels = {name: [row[np.isfinite(row)].tolist() for row in rows] for name, rows in sides.items()}
+        return {**levels, "words": list(self.words), "columns": self.columns.tolist()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        words, columns = state.get("words", self.words), np.asarray(state.get("columns", self.columns))
+        if not len(words) == len(columns) == len(self.words) or columns.dtype.kind not in "iu" or columns.min() < 0:
+            raise ValueError(f"stored numbers are {len(words)}, this space has {len(self.words)}")
         self._set(state["edges"], state["above"], state["below"])
+        self.words, self.columns = tuple(map(str, words)), columns.astype(np.int64)
 
 
 def _padded(rows: Sequence[Sequence[float]], width: int, fill: float, count: int) -> Floats:
