@@ -1,6 +1,7 @@
 """Actions as one Discrete space: the agents choose one of A.
 
-MultiDiscrete and MultiBinary actions become their combinations where there are few enough; continuous ones are refused.
+MultiDiscrete and MultiBinary actions, and whole numbers of a Box, become their combinations where there are few enough; continuous
+ones are refused.
 """
 
 from __future__ import annotations
@@ -32,10 +33,13 @@ def flat_actions(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
     space = env.action_space
     if isinstance(space, spaces.Discrete):
         return env
-    if isinstance(space, spaces.Box):
+    if isinstance(space, spaces.Box) and not np.issubdtype(space.dtype, np.integer):
         raise ValueError(f"the action space must be Discrete, not {_short(space)}; these agents choose one of some actions")
     if isinstance(space, spaces.MultiDiscrete):
         sizes, starts = np.asarray(space.nvec).ravel(), np.asarray(space.start).ravel()
+    elif isinstance(space, spaces.Box):
+        starts = space.low.ravel()
+        sizes = np.minimum(space.high.ravel() - starts.astype(float) + 1, 2**31).astype(np.int64)  # no overflow
     elif isinstance(space, spaces.MultiBinary):
         sizes, starts = np.full(int(np.prod(space.shape)), 2), np.zeros(int(np.prod(space.shape)), np.int64)
     else:

@@ -5,8 +5,11 @@ The message holds both, so that it survives a worker's pipe and Ray; `first_line
 
 from __future__ import annotations
 
+import contextlib
+import sys
 import traceback
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +34,24 @@ def failure(error: BaseException, who: str) -> EnvironmentFailure:
 def close(env: Any) -> None:
     """Closes an environment; an error in that loses nothing, and others are to be closed too."""
     try:
-        env.close()
+        with _pygame_for_others():
+            env.close()
     except Exception as error:
         warnings.warn(f"an environment raised {type(error).__name__} when it was closed: {error}", stacklevel=2)
+
+
+@contextlib.contextmanager
+def _pygame_for_others() -> Iterator[None]:
+    """pygame is one for a whole process: what closes itself with it would take the screens of all other environments along."""
+    modules = [sys.modules[name] for name in ("pygame", "pygame.display", "pygame.font") if name in sys.modules]
+    ends = [(module, module.quit) for module in modules]
+    for module, _ in ends:
+        module.quit = lambda: None  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        for module, end in ends:
+            module.quit = end  # type: ignore[attr-defined]
 
 
 def first_line(words: str) -> str:

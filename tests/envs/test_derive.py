@@ -272,6 +272,7 @@ def test_what_is_left_out_is_said_with_the_reason():
 @pytest.mark.parametrize(("actions", "count", "last"), [
     (spaces.MultiDiscrete([2, 3]), 6, [1, 2]),
     (spaces.MultiBinary(2), 4, [1, 1]),
+    (spaces.Box(-1, 3, (1,), np.int32), 5, [3]),
 ])
 def test_several_actions_at_once_are_their_combinations(actions, count, last):
     taken = []
@@ -309,8 +310,15 @@ def blind():
     return Observing(spaces.Dict({}), seen=lambda t: {})
 
 
+def typing():
+    env = Observing(spaces.Discrete(2))
+    env.action_space = spaces.Box(-(2**63), 2**63 - 1, (2,), np.int64)
+    return env
+
+
 @pytest.mark.parametrize(("env", "words"), [
     ("Pendulum-v1", "the action space must be Discrete, not Box"),
+    ("test_derive:typing", "at most 1,024 are possible"),
     ("Nothing-v0", "neither module:function nor a Gymnasium environment"),
     ("gymnasium:CartPole-v77", "no environment of that name is registered; did you mean CartPole-v1"),
     ("MiniWorld-Hallway-v0", "comes with the package miniworld: pip install miniworld"),

@@ -10,7 +10,8 @@ import pytest
 from protogoal.cli import main
 from protogoal.domains.domain import make_batch_env, picture
 from protogoal.domains.user_env import OwnSettings
-from protogoal.envs.pictures import as_picture
+from protogoal.envs.failure import close
+from protogoal.envs.pictures import as_picture, without_window
 from protogoal.envs.user_envs import EnvReference
 from protogoal.envs.workers import WorkerPool
 
@@ -68,6 +69,24 @@ def blank():
     env = own_corridor.make()
     env.render = lambda: None
     return env
+
+
+def test_closing_an_environment_leaves_pygame_to_the_others():
+    pygame = pytest.importorskip("pygame")
+    without_window()
+
+    class Drawn(gymnasium.Env):
+        def close(self):
+            pygame.display.quit()
+            pygame.quit()
+
+    pygame.init()
+    screen = pygame.display.set_mode((8, 8))
+    close(Drawn())
+    assert screen.get_size() == (8, 8)
+    pygame.quit()
+    with pytest.raises(pygame.error):
+        screen.get_size()
 
 
 def test_an_environment_that_draws_nothing_is_one_line(monkeypatch):

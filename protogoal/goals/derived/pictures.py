@@ -50,7 +50,7 @@ class PictureCells(ProtoGoalSpace):
 
 
 def channel_axis(shape: tuple[int, ...]) -> int:
-    """Which axis of [H, W, C] or [C, H, W] has the channels: beside a square the other one; the last, unless the first is shorter."""
+    """Which axis of [H, W, C] or [C, H, W] has the channels: the one beside a square, else the last unless the first is shorter."""
     if len(shape) == 3 and shape[0] == shape[1]:
         return 2
     return 0 if shape[0] < shape[-1] or shape[-2] == shape[-1] else len(shape) - 1
