@@ -19,6 +19,7 @@ from protogoal.envs.packages import registering_packages
 from protogoal.envs.readable import readable
 from protogoal.envs.readers import reader
 from protogoal.envs.user_envs import own_batch, reference, space_of
+from protogoal.goals.derived.numbers import Numbers
 
 
 class Observing(gymnasium.Env):
@@ -113,14 +114,27 @@ def test_in_a_large_grid_only_what_is_rare_has_a_place():
 
 def test_numbers_have_bins_of_the_first_steps_and_records_beyond_them():
     made = derived(spaces.Box(-10.0, 10.0, (1,)), seen=lambda t: np.array([t / 8], np.float32)).space
-    assert names_on(made, np.array([[0.0]])) == ["state < 0.125"]
+    assert names_on(made, np.array([[0.0]])) == ["state < 0.125", "state ≤ 0"]
     assert names_on(made, np.array([[0.3]])) == ["state 0.25 … 0.375"]
-    assert names_on(made, np.array([[1.6]])) == ["state ≥ 0.875", "state ≥ 1.25", "state ≥ 1.5"]
-    assert names_on(made, np.array([[-0.3]])) == ["state < 0.125", "state ≤ -0.25"]
+    assert names_on(made, np.array([[1.6]])) == ["state ≥ 0.875", "state ≥ 1", "state ≥ 1.125", "state ≥ 1.25", "state ≥ 1.5"]
+    assert names_on(made, np.array([[-0.3]])) == ["state < 0.125", "state ≤ 0", "state ≤ -0.125", "state ≤ -0.25"]
     again = derived(spaces.Box(-10.0, 10.0, (1,)), seen=lambda t: np.array([t / 2], np.float32)).space
     again.load_state_dict(made.state_dict())  # what was found first stays
     assert [again.name(i) for i in range(again.size)] == [made.name(i) for i in range(made.size)]
     assert again.moments["observation"][0] == made.moments["observation"][0]
+
+
+def test_what_is_seldom_seen_is_a_goal_and_between_the_bins_and_what_was_never_seen_are_levels():
+    made = derived(spaces.Box(0.0, 1.0, (1,)), seen=lambda t: np.array([t == 8], np.float32)).space  # a flag, on in every ninth state
+    assert names_on(made, np.array([[1.0]])) == ["state ≥ 1"]
+    assert names_on(made, np.array([[0.0]])) == []
+    often = derived(spaces.Box(0.0, 1.0, (1,)), seen=lambda t: np.array([t % 2], np.float32)).space
+    assert names_on(often, np.array([[1.0]])) == ["state ≥ 1"]
+    assert names_on(often, np.array([[0.0]])) == ["state < 1"]
+    seen = np.linspace(0, 1, 1001)[:, None]
+    ladder = Numbers.fit(["x"], seen, np.array([-1.0]), np.array([9.0]), False)
+    assert names_on(ladder, np.array([[9.0]])) == [
+        "x ≥ 0.875", "x ≥ 0.938", "x ≥ 0.969", "x ≥ 1", "x ≥ 1.125", "x ≥ 1.25", "x ≥ 1.5", "x ≥ 2", "x ≥ 3"]
 
 
 def test_whole_numbers_that_did_not_change_have_records_one_by_one():

@@ -1,10 +1,12 @@
 """Numbers: bins by quantiles of the first steps, and records, levels beyond all that was seen then.
 
-    bin k of x:  e_k ≤ x < e_{k+1}            e: the quantiles 1/8 … 7/8 of the first steps
-    records:     x ≥ max + r·δ, x ≤ min − r·δ  r = 1 … 8,  δ = (max − min)/4, within the declared bounds
+    bin k of x:  e_k ≤ x < e_{k+1}    e: the quantiles 1/8 … 7/8 of the first steps
+    records:     x ≥ ℓ                 ℓ: the quantiles 15/16, 31/32 and max, then max + (max − min)·(1/8, 1/4, 1/2, 1, 2), and
+                                       x ≤ ℓ on the other side, within the declared bounds
 
-Both are found once and then stay, so that a bit means the same for ever. A number that did not change in the first steps has no
-bins; whole numbers then have records one by one ("depth ≥ 2").
+So the levels of a side are a ladder, from what happens now and then to what was never seen. All are found once and then stay, so that
+a bit means the same for ever. A number that did not change in the first steps has no bins; whole numbers then have records one by
+one ("depth ≥ 2").
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ from protogoal.goals.active import PAD, ascending
 from protogoal.goals.spaces import ProtoGoalSpace
 
 BINS = 8
-RECORDS = 8  # on each side
+TAIL = (15 / 16, 31 / 32, 1.0)
+BEYOND = (1 / 8, 1 / 4, 1 / 2, 1.0, 2.0)
+RECORDS = len(TAIL) + len(BEYOND)  # on each side
 Floats = NDArray[np.float64]
 
 
@@ -47,14 +51,8 @@ class Numbers(ProtoGoalSpace):
             x = x if len(x) else np.zeros(1)
             cuts = np.unique(np.quantile(x, np.arange(1, BINS) / BINS, method="higher"))
             edges.append(cuts[cuts > x.min()])
-            step = (x.max() - x.min()) / 4
-            if are_whole:
-                step = max(1.0, round(step))
-            elif step == 0 and np.isfinite(most - least):
-                step = (most - least) / RECORDS
-            ladder = step * np.arange(1, RECORDS + 1) if step > 0 else np.empty(0)
-            above.append([level for level in x.max() + ladder if level <= most])
-            below.append([level for level in x.min() - ladder if level >= least])
+            above.append(_ladder(x, most, most - least, are_whole))
+            below.append(-_ladder(-x, -least, most - least, are_whole))
         return Numbers(words, edges, above, below, columns, key)
 
     def _set(self, edges: Sequence[Sequence[float]], above: Sequence[Sequence[float]], below: Sequence[Sequence[float]]) -> None:
@@ -109,6 +107,19 @@ class Numbers(ProtoGoalSpace):
             raise ValueError(f"stored numbers are {len(words)}, this space has {len(self.words)}")
         self._set(state["edges"], state["above"], state["below"])
         self.words, self.columns = tuple(map(str, words)), columns.astype(np.int64)
+
+
+def _ladder(x: Floats, most: float, width: float, are_whole: bool) -> Floats:
+    """Ascending levels for records of what was seen first, [n]: in its upper tail and beyond, none above `most`."""
+    span = x.max() - x.min()
+    if span > 0:
+        levels = np.concatenate([np.quantile(x, TAIL, method="higher"), x.max() + span * np.asarray(BEYOND)])
+        levels = np.ceil(levels) if are_whole else levels
+    else:
+        step = 1.0 if are_whole else width / RECORDS if np.isfinite(width) else 0.0
+        levels = x.max() + step * np.arange(1, RECORDS + 1)
+    last_bin = np.quantile(x, 1 - 1 / BINS, method="higher")
+    return np.unique(levels[(levels > last_bin) & (levels <= most)])
 
 
 def _padded(rows: Sequence[Sequence[float]], width: int, fill: float, count: int) -> Floats:
