@@ -55,39 +55,34 @@ class Line:
 
 def success_figure(lines: list[Line]) -> Figure:
     """The evaluator's success with its 95 % interval, one line a run, or one for the seeds of a configuration."""
-    figure, axes = _axes(6.4, 3.0)
-    colours = run_colours([line.label for line in lines])
-    for line in lines:
-        curve, colour = line.curve, colours[line.label]
-        for one in line.seeds:
-            axes.plot(one["step"], one["success"], color=colour, linewidth=0.7, alpha=0.55)
-        axes.fill_between(curve["step"], curve["low"], curve["high"], color=colour, alpha=0.2, linewidth=0)
-        if len(curve["step"]) == 1:  # no area to fill: the interval is a bar
-            axes.vlines(curve["step"], curve["low"], curve["high"], color=colour, linewidth=1.6)
-        axes.plot(curve["step"], curve["success"], color=colour, label=_plain(line.label), linewidth=2.0 if line.seeds else 1.6,
-                  marker=_marker(curve))
+    figure, axes = _evaluations(lines, "success", "success of the evaluator")
     axes.set_ylim(-0.02, 1.02)
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
-    axes.set_ylabel("success of the evaluator")
-    _finish(axes, legend=len(lines) > 1)
     return figure
 
 
 def return_figure(lines: list[Line]) -> Figure:
     """The evaluator's mean return, one line a run, or one for the seeds of a configuration with its interval."""
+    return _evaluations(lines, "mean_return", "mean return of the evaluator")[0]
+
+
+def _evaluations(lines: list[Line], value: str, label: str) -> tuple[Figure, Axes]:
+    """A line each, its seeds thin behind it, and its interval: of the return only that over seeds is known."""
     figure, axes = _axes(6.4, 3.0)
     colours = run_colours([line.label for line in lines])
     for line in lines:
         curve, colour = line.curve, colours[line.label]
         for one in line.seeds:
-            axes.plot(one["step"], one["mean_return"], color=colour, linewidth=0.7, alpha=0.55)
-        if line.seeds:
+            axes.plot(one["step"], one[value], color=colour, linewidth=0.7, alpha=0.55)
+        if line.seeds or value == "success":
             axes.fill_between(curve["step"], curve["low"], curve["high"], color=colour, alpha=0.2, linewidth=0)
-        axes.plot(curve["step"], curve["mean_return"], color=colour, label=_plain(line.label), linewidth=2.0 if line.seeds else 1.6,
+            if len(curve["step"]) == 1:  # no area to fill: the interval is a bar
+                axes.vlines(curve["step"], curve["low"], curve["high"], color=colour, linewidth=1.6)
+        axes.plot(curve["step"], curve[value], color=colour, label=_plain(line.label), linewidth=2.0 if line.seeds else 1.6,
                   marker=_marker(curve))
-    axes.set_ylabel("mean return of the evaluator")
+    axes.set_ylabel(label)
     _finish(axes, legend=len(lines) > 1)
-    return figure
+    return figure, axes
 
 
 def funnel_figure(curve: Curve) -> Figure:

@@ -16,24 +16,11 @@ from protogoal.record.run_facts import RunFacts
 
 _CONTROL = "seek_mean + avoid_mean"
 
-SORTS: dict[str, str] = {
-    "id": "id",
-    "name": "name COLLATE NOCASE",
-    "kind": "kind COLLATE NOCASE",
-    "count": "count",
-    "pursuits": "pursuits",
-    "success": "success",
-    "chance": "chance",
-    "events": "events",
-    "nats": "nats",
-    "p": "p",
-    "seek_max": "seek_max",
-    "avoid_mean": "avoid_mean",
-    "control": _CONTROL,
-    "verdict": "verdict",
-    "bucket": "CASE WHEN bucket >= 0 THEN bucket END",
-    "age": "-observed_step",
-}
+_SORTED_BY = {"name": "name COLLATE NOCASE", "kind": "kind COLLATE NOCASE", "control": _CONTROL,
+              "bucket": "CASE WHEN bucket >= 0 THEN bucket END", "age": "-observed_step"}
+SORTS: dict[str, str] = {column: _SORTED_BY.get(column, column) for column in (
+    "id", "name", "kind", "count", "pursuits", "success", "chance", "events", "nats", "p", "seek_max", "avoid_mean", "control",
+    "verdict", "bucket", "age")}
 
 
 @dataclass(frozen=True)

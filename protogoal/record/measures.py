@@ -48,16 +48,12 @@ class CellMap:
         return grid
 
 
-def _where(value: Floats, known: NDArray[np.bool_], otherwise: Floats | float = np.nan) -> Floats:
-    return np.where(known, value, otherwise)
-
-
 MEASURES: dict[str, Measure] = {measure.key: measure for measure in (
     Measure("verdict", "verdict", "the evaluator's verdict",
             lambda g: g["verdict"], lambda v: terms.verdict_words(int(v or 0)), 0, 6),
     Measure("count", "count", "how often it was attained",
-            lambda g: _where(g["count"], g["count"] > 0), terms.whole, logarithmic=True),
+            lambda g: np.where(g["count"] > 0, g["count"], np.nan), terms.whole, logarithmic=True),
     Measure("success", "success", "success of its last pursuits", lambda g: g["success"], terms.percent, 0, 1),
     Measure("control", "control", "what the action before it tells about it, in nats (by the paper's rule: mean V_seek + V_avoid)",
-            lambda g: _where(g["nats"], g["events"] > 0, g["seek_mean"] + g["avoid_mean"]), terms.decimal, 0),
+            lambda g: np.where(g["events"] > 0, g["nats"], g["seek_mean"] + g["avoid_mean"]), terms.decimal, 0),
 )}

@@ -42,13 +42,16 @@ class TableLimits:
         self._points += points
         self._rows += written
         for name in [name for name in points if self._points[name] > METRIC_POINTS]:
-            self._thin_metric(name)
+            self._thin("metrics", "name", "step", only="name = ?", parameters=(name,))
+            self._points[name] = self._all("SELECT count(*) FROM metrics WHERE name = ?", (name,))[0][0]
         for table, bound in CURVES.items():
             if self._rows[table] > bound:
-                self._thin_curve(table)
+                self._thin(table, "step")
+                self._rows[table] = self._size(table)
         # Four rows a goal at least, so that thinning always makes room.
         if self._rows["goal_history"] > max(HISTORY_ROWS, 4 * num_goals):
-            self._thin_history()
+            self._thin("goal_history", "goal", "step")
+            self._rows["goal_history"] = self._size("goal_history")
         for table, bound in (("pursuits", PURSUITS), ("events", EVENTS)):
             if written[table]:
                 self._all(f"DELETE FROM {table} WHERE id <= (SELECT max(id) FROM {table}) - ?", (bound,))
@@ -56,28 +59,16 @@ class TableLimits:
             ordered = "SELECT id, row_number() OVER (PARTITION BY kind, success ORDER BY id DESC) AS n FROM clips"
             self._all(f"DELETE FROM clips WHERE id IN (SELECT id FROM ({ordered}) WHERE n > ?)", (CLIPS_PER_KIND,))
 
-    def _thin_metric(self, name: str) -> None:
-        ordered = "SELECT step, row_number() OVER (ORDER BY step) AS n FROM metrics WHERE name = ?1"
-        even = f"SELECT step FROM ({ordered}) WHERE n % 2 = 0"
-        self._all(f"DELETE FROM metrics WHERE name = ?1 AND step IN ({even})", (name,))
-        self._points[name] = self._all("SELECT count(*) FROM metrics WHERE name = ?", (name,))[0][0]
-
-    def _thin_curve(self, table: str) -> None:
-        ordered = f"SELECT step, row_number() OVER (ORDER BY step) AS n, count(*) OVER () AS total FROM {table}"
-        self._all(f"DELETE FROM {table} WHERE step IN (SELECT step FROM ({ordered}) WHERE n % 2 = 0 AND n < total)")
-        self._rows[table] = self._size(table)
-
-    def _thin_history(self) -> None:
-        ordered = (
-            "SELECT goal, step, row_number() OVER (PARTITION BY goal ORDER BY step) AS n, "
-            "count(*) OVER (PARTITION BY goal) AS total FROM goal_history"
-        )
-        inner = f"SELECT goal, step FROM ({ordered}) WHERE n % 2 = 0 AND n < total"
-        self._all(f"DELETE FROM goal_history WHERE (goal, step) IN ({inner})")
-        self._rows["goal_history"] = self._size("goal_history")
+    def _thin(self, table: str, *key: str, only: str = "1", parameters: tuple[object, ...] = ()) -> None:
+        """Every second row of each curve goes, its first and last stay. `key`: the table's, a curve's own columns and then step."""
+        columns, curve = ", ".join(key), f"PARTITION BY {', '.join(key[:-1])}" if key[:-1] else ""
+        ordered = (f"SELECT {columns}, row_number() OVER ({curve} ORDER BY {key[-1]}) AS n, count(*) OVER ({curve}) AS total "
+                   f"FROM {table} WHERE {only}")
+        inner = f"SELECT {columns} FROM ({ordered}) WHERE n % 2 = 0 AND n < total"
+        self._all(f"DELETE FROM {table} WHERE ({columns}) IN ({inner})", parameters)
 
     def _all(self, sql: str, parameters: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
         return self._connection.execute(sql, parameters).fetchall()
 
     def _size(self, table: str) -> int:
-        return int(self._connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+        return int(self._all(f"SELECT count(*) FROM {table}")[0][0])

@@ -52,7 +52,6 @@ DECIDED: dict[int, tuple[str, ...]] = {
     0: (), 1: ("count",), 2: ("events", "nats", "p", "control"), 3: ("events",), 4: ("pursuits", "success", "chance", "seek_max"),
     5: ("events", "p"), 6: ("events", "nats", "p", "seek_max", "control"),
 }
-STATUS: dict[str, str] = {"running": "running", "silent": "silent", "finished": "finished", "stopped": "stopped"}
 NOTHING = "–"
 
 
@@ -114,9 +113,7 @@ def printable(text: str) -> str:
 
 def status_words(facts: RunFacts) -> str:
     """What the run is doing."""
-    if facts.status == "silent":
-        return f"silent for {duration(facts.quiet_seconds)}: it was probably killed"
-    return STATUS.get(facts.status, facts.status)
+    return f"silent for {duration(facts.quiet_seconds)}: it was probably killed" if facts.status == "silent" else facts.status
 
 
 def verdict_words(verdict: int) -> str:

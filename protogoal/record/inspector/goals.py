@@ -73,11 +73,7 @@ def register(app: Dash, runs: Runs) -> None:
     def list_kinds(run: int, tab: str) -> Any:
         if tab != "goals":
             raise PreventUpdate
-        try:
-            with runs.open(run) as reader:
-                return [kind["kind"] for kind in queries.kinds(reader)]
-        except ValueError:
-            return []
+        return [kind["kind"] for kind in runs.ask(run, queries.kinds, [])]
 
     @app.callback(
         Output("chosen-goal", "data"), Output("tab", "value"), Output("goals-run", "value"), Input("goal-click", "data"),

@@ -36,11 +36,7 @@ def register(app: Dash, runs: Runs) -> None:
         last = max(1, len(_longest(runs, chosen)) - 1)
         kinds: list[str] = []
         for index in sorted(chosen or []):
-            try:
-                with runs.open(index) as reader:
-                    kinds += [kind["kind"] for kind in queries.kinds(reader) if kind["kind"] not in kinds]
-            except ValueError:
-                continue
+            kinds += [kind["kind"] for kind in runs.ask(index, queries.kinds, []) if kind["kind"] not in kinds]
         return last, last if value is None or value >= end else min(value, last), kinds
 
     app.clientside_callback(
@@ -90,26 +86,14 @@ def _time_words(steps: Any, step: int | None, value: int | None) -> str:
 
 def _longest(runs: Runs, chosen: list[int] | None) -> Any:
     """The refresh steps of the chosen run that has gone furthest."""
-    found: list[Any] = [np.empty(0, np.int64)]
-    for index in chosen or []:
-        try:
-            with runs.open(index) as reader:
-                found.append(queries.refresh_steps(reader))
-        except ValueError:
-            continue
+    none = np.empty(0, np.int64)
+    found = [none, *(runs.ask(index, queries.refresh_steps, none) for index in chosen or [])]
     return max(found, key=lambda steps: int(steps[-1]) if len(steps) else -1)
 
 
 def _with_goals(runs: Runs, chosen: list[int] | None) -> list[int]:
     """The chosen runs that have something to draw; the others get little room."""
-    found = []
-    for index in chosen or []:
-        try:
-            with runs.open(index) as reader:
-                found += [index] * bool(reader.rows("SELECT 1 FROM goals LIMIT 1"))
-        except ValueError:
-            continue
-    return found
+    return [index for index in chosen or [] if runs.ask(index, lambda reader: reader.rows("SELECT 1 FROM goals LIMIT 1"), [])]
 
 
 def _legend(measure: Measure) -> list[Node]:

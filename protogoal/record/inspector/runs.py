@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
 from protogoal.record.reader import StoreReader
 from protogoal.record.run_facts import labels
+
+Answer = TypeVar("Answer")
 
 
 class Runs:
@@ -31,13 +35,14 @@ class Runs:
             raise ValueError(f"there is no run {index}")
         return StoreReader(self._paths[index])
 
+    def ask(self, index: int, question: Callable[[StoreReader], Answer], otherwise: Any) -> Answer:
+        """What a query says of one run; `otherwise` where it cannot be read."""
+        try:
+            with self.open(index) as reader:
+                return question(reader)
+        except ValueError:
+            return otherwise
+
     def pulse(self) -> list[int]:
         """A number for each run that grows with each commit of its writer; −1 where it cannot be read."""
-        numbers = []
-        for index in range(len(self)):
-            try:
-                with self.open(index) as reader:
-                    numbers.append(reader.revision())
-            except ValueError:
-                numbers.append(-1)
-        return numbers
+        return [self.ask(index, StoreReader.revision, -1) for index in range(len(self))]

@@ -27,6 +27,7 @@ from protogoal.record.inspector.plotly_js import plotly_script
 from protogoal.record.inspector.runs import Runs
 
 COOKIE = "protogoal_token"
+KEPT = {"Cache-Control": "private, max-age=3600"}  # of what never changes
 LOOPBACK_NAMES = {"127.0.0.1", "localhost", "[::1]"}
 
 
@@ -121,21 +122,13 @@ def _add_plotly(server: flask.Flask) -> None:
 
     @server.route("/plotly.js")
     def script_of_plotly() -> flask.Response:
-        answer = flask.Response(source, mimetype="text/javascript")
-        answer.headers["Cache-Control"] = "private, max-age=3600"
-        return answer
+        return flask.Response(source, mimetype="text/javascript", headers=KEPT)
 
 
 def _add_clips(server: flask.Flask, runs: Runs) -> None:
     @server.route("/clip/<int:run>/<int:clip>.gif")
     def clip_picture(run: int, clip: int) -> flask.Response:
-        try:
-            with runs.open(run) as reader:
-                gif = queries.clip_gif(reader, clip)
-        except ValueError:
-            gif = None
+        gif = runs.ask(run, lambda reader: queries.clip_gif(reader, clip), None)
         if gif is None:
             flask.abort(404)
-        answer = flask.Response(gif, mimetype="image/gif")
-        answer.headers["Cache-Control"] = "private, max-age=3600"
-        return answer
+        return flask.Response(gif, mimetype="image/gif", headers=KEPT)
