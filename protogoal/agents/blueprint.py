@@ -17,6 +17,10 @@ from protogoal.envs.vector import ArraySpec
 from protogoal.goals.evaluator import ProtoGoalEvaluator
 from protogoal.goals.spaces import ProtoGoalSpace
 
+INTRINSIC = "intrinsic_reward"
+"""The part of an observation that says what the last step was worth beyond the task (`agents.bonus`)."""
+INTRINSIC_SPEC = ArraySpec((1,), np.dtype(np.float32), "vector")
+
 
 class Spaces(Protocol):
     """What the parts must know of the environments; every `BatchEnv` says it."""

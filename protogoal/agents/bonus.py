@@ -14,15 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from protogoal.agents.blueprint import INTRINSIC, INTRINSIC_SPEC
 from protogoal.config import DeepConfig
 from protogoal.deep.act import Actor
 from protogoal.deep.learn import Learner
 from protogoal.deep.segments import Segments
-from protogoal.envs.vector import ArraySpec, BatchEnv, BatchStep, Observation
+from protogoal.envs.vector import BatchEnv, BatchStep, Observation
 from protogoal.goals.stored import stored_array
-
-INTRINSIC = "intrinsic_reward"
-INTRINSIC_SPEC = ArraySpec((1,), np.dtype(np.float32), "vector")
 
 
 class BonusView:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from protogoal.agents.blueprint import Seeds, Spaces
+from protogoal.agents.blueprint import Seeds
 from protogoal.agents.r2d2 import R2D2
 from protogoal.config import DeepConfig
-from protogoal.envs.vector import ArraySpec, BatchEnv, BatchStep
+from protogoal.envs.vector import BatchEnv, BatchStep
 from protogoal.goals.active import turned_on
 from protogoal.settings import AgentSettings, ranged
 
@@ -38,6 +38,7 @@ class CountBonus(R2D2):
     """R2D2 that is paid for rare bits."""
 
     settings = CountBonusSettings
+    stores_bonus = True
 
     @classmethod
     def make_learner(cls, config: DeepConfig, network: Any, target: Any) -> Any:
@@ -73,12 +74,6 @@ class CountBonus(R2D2):
 
         counts = BitCounts(env.num_bits, config.exploration.scale)  # type: ignore[attr-defined]
         return CountingActor(CountedView(env), network, config, seed)
-
-    @classmethod
-    def stored_spec(cls, config: DeepConfig, spaces: Spaces) -> dict[str, ArraySpec]:
-        from protogoal.agents.bonus import INTRINSIC, INTRINSIC_SPEC
-
-        return spaces.observation_spec | {INTRINSIC: INTRINSIC_SPEC}
 
     @classmethod
     def join_knowledge(cls, actors: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from protogoal.agents.blueprint import Seeds, Spaces, can_learn, updates_due
+from protogoal.agents.blueprint import INTRINSIC, INTRINSIC_SPEC, Seeds, Spaces, can_learn, updates_due
 from protogoal.config import DeepConfig
 from protogoal.deep.relabel import KnownGoals
 from protogoal.deep.replay import Replay
@@ -36,6 +36,8 @@ class R2D2:
     """The class of its section `exploration`."""
     sets_goals = False
     """Whether a proto-goal evaluator chooses what it pursues."""
+    stores_bonus = False
+    """Whether its observations tell what the last step was worth beyond the task."""
 
     # --- what it is made of ---------------------------------------------------------------------------------------
 
@@ -75,7 +77,7 @@ class R2D2:
     @classmethod
     def stored_spec(cls, config: DeepConfig, spaces: Spaces) -> dict[str, ArraySpec]:
         """The parts of an observation as replay stores them."""
-        return spaces.observation_spec
+        return spaces.observation_spec | ({INTRINSIC: INTRINSIC_SPEC} if cls.stores_bonus else {})
 
     @classmethod
     def core_shape(cls, config: DeepConfig) -> tuple[int, int]:

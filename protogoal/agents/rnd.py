@@ -18,7 +18,7 @@ from protogoal.agents.blueprint import Seeds, Spaces
 from protogoal.agents.r2d2 import R2D2
 from protogoal.config import DeepConfig
 from protogoal.deep.segments import Segments
-from protogoal.envs.vector import ArraySpec, BatchEnv, BatchStep
+from protogoal.envs.vector import BatchEnv, BatchStep
 from protogoal.settings import AgentSettings, ranged
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ class RND(R2D2):
     """R2D2 that seeks what it cannot predict."""
 
     settings = RNDSettings
+    stores_bonus = True
 
     @classmethod
     def make_network(cls, config: DeepConfig, spaces: Spaces) -> Any:
@@ -96,12 +97,6 @@ class RND(R2D2):
                 moments.load_state_dict(state)
 
         return BonusActor(UnpredictedView(env), network, config, seed)
-
-    @classmethod
-    def stored_spec(cls, config: DeepConfig, spaces: Spaces) -> dict[str, ArraySpec]:
-        from protogoal.agents.bonus import INTRINSIC, INTRINSIC_SPEC
-
-        return spaces.observation_spec | {INTRINSIC: INTRINSIC_SPEC}
 
     @classmethod
     def join_knowledge(cls, actors: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

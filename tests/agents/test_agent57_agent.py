@@ -12,7 +12,7 @@ from protogoal.agents.agent57.agent import Agent57
 from protogoal.agents.agent57.mixture import beta_ladder, discount_ladder
 from protogoal.agents.agent57.settings import Agent57Settings
 from protogoal.agents.agent57.split import Streams, combine
-from protogoal.agents.bonus import INTRINSIC
+from protogoal.agents.blueprint import INTRINSIC
 from protogoal.config import ActorSettings, DeepConfig, EvaluationSettings, LearnerSettings, NetworkSettings, ReplaySettings
 from protogoal.deep.learn import Learner, unroll_inputs
 from protogoal.deep.returns import h_inverse

@@ -13,7 +13,7 @@ from protogoal.agents.agent57.embedding import ControllableEmbedding
 from protogoal.agents.agent57.memory import MEAN_HORIZON, EpisodicMemory
 from protogoal.agents.agent57.mixture import beta_ladder, discount_ladder
 from protogoal.agents.agent57.settings import Agent57Settings
-from protogoal.agents.bonus import INTRINSIC
+from protogoal.agents.blueprint import INTRINSIC
 from protogoal.agents.distillation import RandomDistillation, RunningMoments
 from protogoal.deep.segments import Segments
 from protogoal.envs.deep_sea import DeepSea

@@ -76,7 +76,7 @@ def test_settings_of_another_agent_are_refused():
 
 
 def test_novelty_is_learned_with_the_task_and_not_read_by_the_network():
-    from protogoal.agents.bonus import INTRINSIC
+    from protogoal.agents.blueprint import INTRINSIC
 
     session = run(LocalSession(tiny("count-bonus")), until=400)
     batch = session.agent.replay.sample(8, np.random.default_rng(0))

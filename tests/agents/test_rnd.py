@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from reference.tiny_deep import TINY, steps_of
 
-from protogoal.agents.bonus import INTRINSIC
+from protogoal.agents.blueprint import INTRINSIC
 from protogoal.domains.deep_sea import DeepSeaSettings
 from protogoal.run.local import LocalSession
 

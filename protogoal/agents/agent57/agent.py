@@ -14,7 +14,7 @@ from protogoal.agents.agent57.settings import Agent57Settings
 from protogoal.agents.blueprint import Seeds, Spaces
 from protogoal.agents.r2d2 import R2D2
 from protogoal.config import DeepConfig
-from protogoal.envs.vector import ArraySpec, BatchEnv
+from protogoal.envs.vector import BatchEnv
 from protogoal.settings import AgentSettings
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ class Agent57(R2D2):
     """R2D2 that seeks what it has not seen."""
 
     settings = Agent57Settings
+    stores_bonus = True
 
     @classmethod
     def on_two_cores(cls, config: DeepConfig) -> DeepConfig:
@@ -67,12 +68,6 @@ class Agent57(R2D2):
         from protogoal.agents.agent57.act import Agent57Actor
 
         return Agent57Actor(env, network, config, seed)
-
-    @classmethod
-    def stored_spec(cls, config: DeepConfig, spaces: Spaces) -> dict[str, ArraySpec]:
-        from protogoal.agents.bonus import INTRINSIC, INTRINSIC_SPEC
-
-        return spaces.observation_spec | {INTRINSIC: INTRINSIC_SPEC}
 
     @classmethod
     def core_shape(cls, config: DeepConfig) -> tuple[int, int]:

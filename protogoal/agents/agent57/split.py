@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from protogoal.agents.agent57.embedding import ControllableEmbedding
 from protogoal.agents.agent57.mixture import beta_ladder, discount_ladder
 from protogoal.agents.agent57.settings import Agent57Settings
-from protogoal.agents.bonus import INTRINSIC, INTRINSIC_SPEC
+from protogoal.agents.blueprint import INTRINSIC, INTRINSIC_SPEC
 from protogoal.agents.distillation import RandomDistillation
 from protogoal.config import DeepConfig
 from protogoal.deep import returns_torch
