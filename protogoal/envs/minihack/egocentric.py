@@ -14,7 +14,8 @@ import numpy as np
 
 from protogoal.envs.minihack import glyphs
 from protogoal.envs.minihack.game import COLUMNS, ROWS
-from protogoal.envs.vector import PAD, ArraySpec, BatchEnv, BatchStep, Observation
+from protogoal.envs.vector import PAD, ArraySpec, BatchEnv, Observation
+from protogoal.envs.views import View
 
 KINDS = ("unseen", "water", "lava", "boulder", "stairs down", "stairs up", "monster", "object", "obstacle", "other")
 _FLOOR = -1  # and the player, who is always in the middle
@@ -38,7 +39,7 @@ def _kinds_of_classes() -> np.ndarray:
 WORDS_TOLD_APART = 256
 
 
-class EgocentricView:
+class EgocentricView(View):
     """A river batch observed as one list of ids, "active": what lies around, the player's place and health, the last words.
 
     around   (kind, row offset, column offset) of every cell within `reach` columns that is not floor
@@ -55,9 +56,7 @@ class EgocentricView:
             raise ValueError(f"reach must be 1…{COLUMNS - 1} columns, not {reach}")
         if not 64 <= length <= 512:
             raise ValueError(f"length must be 64…512 ids, not {length}")
-        self.env = env
-        self.num_envs, self.num_actions = env.num_envs, env.num_actions
-        self.num_bits, self.max_active = env.num_bits, env.max_active
+        super().__init__(env)
         self.reach, self.with_message, self.length = int(reach), with_message, int(length)
         self._kind = _kinds_of_classes()
         self._width = 2 * self.reach + 1
@@ -70,35 +69,11 @@ class EgocentricView:
         size = self._said + (self._told_apart if with_message else 0)
         self.observation_spec = {"active": ArraySpec((self.length,), np.dtype(np.int16), "active", size)}
 
-    def reset(self, seed: int | None = None) -> tuple[Observation, np.ndarray]:
-        observation, active = self.env.reset(seed)
-        return self._see(observation, active), active
-
-    def step(self, actions: np.ndarray) -> BatchStep:
-        step = self.env.step(actions)
-        final = self._see(step.final_observation, step.final_active)
-        now = final if step.observation is step.final_observation else self._see(step.observation, step.active)
-        return step._replace(observation=now, final_observation=final)
-
-    def read(self, observation: Observation, active: np.ndarray) -> Observation:
-        """What is seen of observations [n, …] with these bits on."""
-        return self._see(observation, active)
-
-    def get_state(self) -> dict[str, Any] | None:
-        return self.env.get_state()
-
-    def set_state(self, state: dict[str, Any]) -> tuple[Observation, np.ndarray]:
-        observation, active = self.env.set_state(state)
-        return self._see(observation, active), active
-
     def picture(self, env: int = 0) -> Any:
         """What the river draws; see `GymBatchEnv.picture`."""
         return self.env.picture(env)  # type: ignore[attr-defined]  # a river batch has it, not every BatchEnv
 
-    def close(self) -> None:
-        self.env.close()
-
-    def _see(self, observation: Observation, active: np.ndarray) -> Observation:
+    def read(self, observation: Observation, active: np.ndarray) -> Observation:
         """One list of ids for each environment, [N, length], padded with −1."""
         position, status = observation["position"].astype(np.int64), observation["status"]
         health = np.minimum((status[:, 0] * _HEALTH_LEVELS).astype(np.int64), _HEALTH_LEVELS - 1)

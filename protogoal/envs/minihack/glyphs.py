@@ -17,14 +17,18 @@ FIRST_OBJECT = 16  # + NetHack's object class, 0…17
 FIRST_MONSTER = 34  # + NetHack's monster class (the letter), 0…60
 NUM_CLASSES = 95
 
-# NetHack's map symbols (rm.h, "cmap"), by number
-_FLOOR_SYMBOLS = (12, 13, 14, 19, 20, 21, 22, 33, 35, 36)  # doorways, room, corridors, ice, lowered drawbridges
-_WATER_SYMBOLS = (32, 41)
-_LAVA_SYMBOL = 34
-_UP_SYMBOLS, _DOWN_SYMBOLS = (23, 25), (24, 26)
-_WALL_SYMBOLS = (*range(1, 12), 15, 16, 17, 18, 37, 38)  # walls, closed doors, bars, trees, raised drawbridges
-_TRAP_SYMBOLS = range(42, 65)
-_FEATURE_SYMBOLS = (27, 28, 29, 30, 31, 39, 40)  # altar, grave, throne, sink, fountain, air, cloud
+# Class → NetHack's map symbols (rm.h, "cmap"), by number
+_SYMBOLS: dict[int, tuple[int, ...]] = {
+    UNSEEN: (0,),
+    FLOOR: (12, 13, 14, 19, 20, 21, 22, 33, 35, 36),  # doorways, room, corridors, ice, lowered drawbridges
+    WATER: (32, 41),
+    LAVA: (34,),
+    STAIRS_UP: (23, 25),
+    STAIRS_DOWN: (24, 26),
+    WALL: (*range(1, 12), 15, 16, 17, 18, 37, 38),  # walls, closed doors, bars, trees, raised drawbridges
+    TRAP: tuple(range(42, 65)),
+    FEATURE: (27, 28, 29, 30, 31, 39, 40),  # altar, grave, throne, sink, fountain, air, cloud
+}
 _NUM_MAP_SYMBOLS = 87
 
 
@@ -49,15 +53,8 @@ def glyph_classes() -> np.ndarray:
         table[nethack.GLYPH_OBJ_OFF + i] = BOULDER if is_boulder else FIRST_OBJECT + ord(kind.oc_class)
 
     symbols = np.full(_NUM_MAP_SYMBOLS, EFFECT, np.uint8)
-    symbols[0] = UNSEEN
-    symbols[list(_FLOOR_SYMBOLS)] = FLOOR
-    symbols[list(_WATER_SYMBOLS)] = WATER
-    symbols[_LAVA_SYMBOL] = LAVA
-    symbols[list(_UP_SYMBOLS)] = STAIRS_UP
-    symbols[list(_DOWN_SYMBOLS)] = STAIRS_DOWN
-    symbols[list(_WALL_SYMBOLS)] = WALL
-    symbols[list(_TRAP_SYMBOLS)] = TRAP
-    symbols[list(_FEATURE_SYMBOLS)] = FEATURE
+    for kind, places in _SYMBOLS.items():
+        symbols[list(places)] = kind
     table[nethack.GLYPH_CMAP_OFF:nethack.GLYPH_CMAP_OFF + _NUM_MAP_SYMBOLS] = symbols
 
     table.flags.writeable = False
