@@ -6,6 +6,7 @@ import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO, Any
 
 
 @contextlib.contextmanager
@@ -21,6 +22,15 @@ def whole(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+@contextlib.contextmanager
+def synced(path: Path, mode: str = "wb") -> Iterator[IO[Any]]:
+    """A file to write, which is on disk at the end of the block."""
+    with path.open(mode) as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+
+
 def write_whole(path: Path, data: bytes | str) -> None:
     """Write a file, in place of one that is there."""
     with whole(path) as temporary:
@@ -31,13 +41,15 @@ def write_new(path: Path, data: bytes) -> None:
     """Write a file that must not be there yet: of two processes that try, one gets a FileExistsError."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        _write_synced(temporary, data, "wb")
+        with synced(temporary) as file:
+            file.write(data)
         try:
             os.link(temporary, path)
         except FileExistsError:
             raise
         except (OSError, AttributeError):  # no hard links here: exclusive too, if not whole when the power fails
-            _write_synced(path, data, "xb")
+            with synced(path, "xb") as file:
+                file.write(data)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -46,10 +58,3 @@ def is_leftover(path: Path) -> bool:
     """Whether a file is what a killed writer of this package leaves behind."""
     name, _, number = path.name.removesuffix("-journal").rpartition(".")
     return (name.startswith(".") and number.isdecimal()) or path.name == "run.db.lock"
-
-
-def _write_synced(path: Path, data: bytes, mode: str) -> None:
-    with path.open(mode) as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())

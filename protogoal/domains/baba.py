@@ -44,10 +44,8 @@ class Baba(Domain):
         return with_junk(level, baba.space, settings.junk) if settings.junk else (level, baba.space)
 
     def presets(self) -> Mapping[str, Any]:
-        return {f"baba-umaze-{size}": self._umaze(size, steps) for size, steps in STEPS.items()}
-
-    def _umaze(self, size: str, steps: int) -> Any:
-        return replace(DEFAULT, env=BabaSettings(level=f"umaze-{size}", max_steps=200), steps=steps)
+        return {f"baba-umaze-{size}": replace(DEFAULT, env=BabaSettings(level=f"umaze-{size}", max_steps=200), steps=steps)
+                for size, steps in STEPS.items()}
 
     def at_paper_scale(self, settings: BabaSettings) -> BabaSettings:
         return replace(settings, max_steps=1000, observation="planes")

@@ -4,13 +4,7 @@ environments, and how often the task is played, and nothing else. docs/settings.
 from __future__ import annotations
 
 from protogoal.config import DeepConfig
-from protogoal.deep.settings import (
-    ActorSettings,
-    EvaluationSettings,
-    LearnerSettings,
-    NetworkSettings,
-    ReplaySettings,
-)
+from protogoal.deep.settings import ActorSettings, EvaluationSettings, LearnerSettings, NetworkSettings, ReplaySettings
 
 # DEVIATION(D11): every goal worth learning is learned on every transition (relabel = all), half of each batch by novelty.
 # DEVIATION(D12): goals have discount 0.95; Adam's ε is 1e-8. DEVIATION(D13): ε from 0.4 to 0.064. Why: PAPER.md.

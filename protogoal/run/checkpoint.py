@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from protogoal.files import write_whole
+from protogoal.files import synced, write_whole
 from protogoal.goals.stored import stored_number
 from protogoal.run.checksums import KEY, Changed, seal, unseal
 from protogoal.run.thin import THIN, thick, thin
@@ -56,14 +56,14 @@ def save(
             if re.fullmatch(r"\.writing-\d{12,}-\d+", stale.name):
                 shutil.rmtree(stale, ignore_errors=True)
         temporary.mkdir()
-        with _create(temporary / "arrays.npz") as file:
+        with synced(temporary / "arrays.npz") as file:
             _write_arrays(file, arrays)
-        with _create(temporary / "state.json") as file:
+        with synced(temporary / "state.json") as file:
             file.write(json.dumps(tree).encode())
         checksums = {name: _checksum(temporary / name) for name in ("arrays.npz", "state.json")}
         manifest = {"format": FORMAT, "version": _version(), "about": dict(about or {}), "step": step, "revision": revision,
                     "checksums": checksums}
-        with _create(temporary / "manifest.json") as file:
+        with synced(temporary / "manifest.json") as file:
             file.write(seal(manifest).encode())
         shutil.rmtree(target, ignore_errors=True)
         temporary.rename(target)
@@ -237,21 +237,6 @@ def _write_arrays(file: Any, arrays: Mapping[str, np.ndarray]) -> None:
                 np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
 
 
-class _create:
-    """A new file that is on disk when the block ends."""
-
-    def __init__(self, path: Path):
-        self._file = path.open("wb")
-
-    def __enter__(self) -> Any:
-        return self._file
-
-    def __exit__(self, *_: object) -> None:
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
-
-
 def _sync(folder: Path) -> None:
     """A rename in `folder` is on disk after this; Windows cannot be asked that of a directory."""
     if os.name != "posix":
@@ -264,12 +249,8 @@ def _sync(folder: Path) -> None:
 
 
 def _checksum(path: Path) -> str:
+    digest = hashlib.blake2b()
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "blake2b").hexdigest() if hasattr(hashlib, "file_digest") else _digest(file)
-
-
-def _digest(file: Any) -> str:
-    digest = hashlib.blake2b()  # Python 3.10 has no file_digest
-    while block := file.read(1 << 20):
-        digest.update(block)
+        while block := file.read(1 << 20):
+            digest.update(block)
     return digest.hexdigest()

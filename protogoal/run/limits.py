@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from protogoal import registry
@@ -23,6 +23,7 @@ from protogoal.agents.blueprint import Spaces
 from protogoal.config import DeepConfig
 from protogoal.deep.replay import replay_bytes
 from protogoal.goals.evaluator import evaluator_bytes
+from protogoal.settings import with_fields
 
 SHARE = 0.9  # of the memory, which a run may take
 PROGRAM = 400_000_000  # bytes of a process that learns
@@ -106,12 +107,9 @@ def check_cluster(config: DeepConfig, env: Spaces, machines: Sequence[float]) ->
 def _parameters(config: DeepConfig, env: Spaces) -> int:
     """Weights of a network: of one with one row for goals, and as many rows more as there will be."""
     agent = registry.agent(config.agent)
-    one, two = (sum(weight.numel() for weight in agent.make_network(_with_slots(config, n), env).parameters()) for n in (1, 2))
+    networks = (agent.make_network(with_fields(config, {"network.goal_slots": slots}), env) for slots in (1, 2))
+    one, two = (sum(weight.numel() for weight in network.parameters()) for network in networks)
     return int(one + (min(env.num_bits, config.network.goal_slots) - 1) * (two - one))
-
-
-def _with_slots(config: DeepConfig, slots: int) -> DeepConfig:
-    return replace(config, network=replace(config.network, goal_slots=slots))
 
 
 def check_memory(config: DeepConfig, env: Spaces) -> None:

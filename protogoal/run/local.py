@@ -98,8 +98,9 @@ class LocalSession(AgentPlayer):
             agent.publish()
         log.acted(experience.episode_return, experience.episode_success)
         if agent.evaluator is not None:
-            self._tell(Pursued(agent.steps, *_columns(experience)))
-            log.pursued(experience.pursuits.goal, experience.pursuits.success, agent.evaluator)
+            ended = experience.pursuits
+            self._tell(Pursued(agent.steps, ended.goal, ended.success, ended.length))
+            log.pursued(ended.goal, ended.success, agent.evaluator)
             if agent.can_learn and agent.steps >= self._next_refresh:
                 self._refresh(agent.evaluator)
         self._tell_of_dropped()
@@ -240,8 +241,3 @@ def play_pictures(
             action, reward = chosen.astype(np.int16), step.reward.astype(np.float32)
     finally:
         env.close()
-
-
-def _columns(experience: Experience) -> tuple[Any, Any, Any]:
-    ended = experience.pursuits
-    return ended.goal, ended.success, ended.length

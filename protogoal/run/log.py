@@ -6,9 +6,10 @@ the figures of a resumed run are those of one that never stopped (but for the se
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,9 +41,14 @@ class RunLog:
         self._cpu_since = time.process_time()  # minus what was spent before a resume
         self._tick = Recent()
 
-    def timing(self, part: str) -> Timing:
+    @contextlib.contextmanager
+    def timing(self, part: str) -> Iterator[None]:
         """Adds the time spent in a with-block to a part of the loop."""
-        return Timing(self._seconds, part)
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.spent(part, time.perf_counter() - start)
 
     def spent(self, part: str, seconds: float) -> None:
         """The same for time that was measured elsewhere."""
@@ -166,19 +172,6 @@ class Recent:
             values["steps_per_second"] = (step - self._step) / seconds
         self._sums, self._since, self._step = defaultdict(float), time.monotonic(), step
         return {f"recent/{name}": value for name, value in values.items()}
-
-
-class Timing:
-    """Adds the time spent in a with-block to one entry of a dict."""
-
-    def __init__(self, seconds: dict[str, float], part: str):
-        self._seconds, self._part = seconds, part
-
-    def __enter__(self) -> None:
-        self._start = time.perf_counter()
-
-    def __exit__(self, *_: object) -> None:
-        self._seconds[self._part] += time.perf_counter() - self._start
 
 
 def offered_metrics(evaluator: ProtoGoalEvaluator) -> dict[str, float]:

@@ -246,19 +246,15 @@ class WorkerClient:
         """Goes on from states, one a worker; with another number of workers or environments the episodes begin afresh."""
         fits = len(states) == len(self.processes)
         self._shared.clear()
-        whole = [0]
+        restored: list[bool] = []
         for index, process in enumerate(self.processes):
             state = states[index] if fits else None
             is_whole = state is not None and (state["env"] is None or len(state["goal"]) == self.envs_per_worker)
-
-            def done(restored: bool) -> None:
-                whole[0] += restored
-
             known = {} if is_whole else share_of_knowledge(self.agent, states, index, self.envs_per_worker)
             answer = process.handle.load.remote(state) if is_whole else process.handle.begin_afresh.remote(known)
-            self.context.supervisor.call(process, "load", answer, done)
+            self.context.supervisor.call(process, "load", answer, restored.append)
         self.context.supervisor.settle()
-        if whole[0] < len(self.processes):
-            afresh = len(self.processes) - whole[0]
+        afresh = len(self.processes) - sum(restored)
+        if afresh:
             self.context.event(f"the environments of {afresh} of {len(self.processes)} workers could not be restored: "
                               "their episodes begin afresh")
