@@ -111,7 +111,7 @@ class ProtoGoalEnv(gymnasium.Env[dict[str, Any], Any]):
         self.np_random = np.random.default_rng(np.random.SeedSequence(seed).spawn(1)[0])
         self._by_values = self.evaluator.settings.pruning == "values"
         kept = self.settings.replay_size if self._by_values else 1
-        self._replay = _Replay(self._shown or env.observation_space, space.size, kept)
+        self._replay = _Replay(self._shown or env.observation_space, kept)
         self._seen: list[tuple[Any, ...]] = []  # bits before, action, bits, reward, is a trial, is the first of an episode
         self._steps = self._episode_steps = 0
         self._is_paid = False
@@ -219,7 +219,7 @@ class ProtoGoalEnv(gymnasium.Env[dict[str, Any], Any]):
         self._count()
         if not self._by_values:
             self.evaluator.refresh()
-        elif self._replay.size > 1:
+        elif len(self._replay) > 1:
             self.evaluator.refresh(self._replay.sample(self.evaluator.settings.batch_size, self.np_random))
 
     def _choose(self) -> int:
@@ -344,26 +344,19 @@ def _stack(observations: list[Any]) -> Any:
 class _Replay:
     """The last transitions, flattened; a ring."""
 
-    def __init__(self, space: spaces.Space[Any], num_bits: int, capacity: int):
-        flat = spaces.flatten_space(space)
-        if not isinstance(flat, spaces.Box):
+    def __init__(self, space: spaces.Space[Any], capacity: int):
+        if not isinstance(spaces.flatten_space(space), spaces.Box):
             raise ValueError(f"the observation space must flatten into a vector, not {type(space).__name__}")
-        self._space = space
-        self.size, self._next, self._capacity = 0, 0, capacity
-        self._observation = np.zeros((capacity, *flat.shape), flat.dtype)
-        self._next_observation = np.zeros_like(self._observation)
-        self._action = np.zeros(capacity, np.int64)
-        self._terminated = np.zeros(capacity, np.bool_)
-        self._bits = np.zeros((capacity, num_bits), np.bool_)
+        self._space, self._capacity, self._added = space, capacity, 0
+        self._kept: list[tuple[Any, ...]] = []  # the fields of a `TransitionBatch`
+
+    def __len__(self) -> int:
+        return len(self._kept)
 
     def add(self, s: Any, a: int, s_next: Any, terminated: bool, bits: NDArray[np.bool_]) -> None:
-        i = self._next
-        self._observation[i], self._next_observation[i] = _flat(self._space, s), _flat(self._space, s_next)
-        self._action[i], self._terminated[i], self._bits[i] = a, terminated, bits
-        self._next = (i + 1) % self._capacity
-        self.size = min(self.size + 1, self._capacity)
+        place, self._added = self._added % self._capacity, self._added + 1
+        self._kept[place : place + 1] = [(_flat(self._space, s), a, _flat(self._space, s_next), terminated, bits)]
 
     def sample(self, n: int, rng: np.random.Generator) -> TransitionBatch:
-        rows = rng.choice(self.size, min(n, self.size), replace=False)
-        return TransitionBatch(self._observation[rows], self._action[rows], self._next_observation[rows],
-                               self._terminated[rows], self._bits[rows])
+        rows = rng.choice(len(self), min(n, len(self)), replace=False)
+        return TransitionBatch(*(np.array(column) for column in zip(*(self._kept[i] for i in rows), strict=True)))
