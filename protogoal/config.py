@@ -11,13 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from protogoal import registry
-from protogoal.deep.settings import (
-    ActorSettings,
-    EvaluationSettings,
-    LearnerSettings,
-    NetworkSettings,
-    ReplaySettings,
-)
+from protogoal.deep.settings import ActorSettings, EvaluationSettings, LearnerSettings, NetworkSettings, ReplaySettings
 from protogoal.goals.evaluator import PGESettings
 from protogoal.settings import AgentSettings, DomainSettings, Settings, ranged, refuse
 from protogoal.tabular.settings import TABULAR_PGE, TabularSettings

@@ -12,13 +12,7 @@ from typing import Any
 
 from protogoal import registry
 from protogoal.config import DeepConfig
-from protogoal.deep.settings import (
-    ActorSettings,
-    EvaluationSettings,
-    LearnerSettings,
-    NetworkSettings,
-    ReplaySettings,
-)
+from protogoal.deep.settings import ActorSettings, EvaluationSettings, LearnerSettings, NetworkSettings, ReplaySettings
 from protogoal.goals.evaluator import PGESettings
 from protogoal.goals.values import EstimatorSettings
 

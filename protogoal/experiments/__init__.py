@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -44,6 +45,11 @@ def experiment(name: str) -> Experiment:
     return found
 
 
+def cores() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def redraw(results: Path) -> list[str]:
     """Draw the figures of every experiment that has a folder under `results` again; returns their names."""
     found = [name for name in EXPERIMENTS if any((results / name).rglob("*.csv"))]
@@ -51,11 +57,10 @@ def redraw(results: Path) -> list[str]:
         raise ValueError(f"no results to draw under {results}; expected folders named {', '.join(EXPERIMENTS)}")
     import matplotlib
 
-    for name in found:
-        with matplotlib.rc_context():  # a style that one sets is not the next one's
-            experiment(name).plot(results / name)
     from protogoal.experiments import summary
 
-    with matplotlib.rc_context():
+    with matplotlib.rc_context():  # each sets its own style, and none is left
+        for name in found:
+            experiment(name).plot(results / name)
         summary.draw(results)
     return found

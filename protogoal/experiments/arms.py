@@ -26,6 +26,7 @@ from typing import Any
 from protogoal.experiments import discovered, finished
 from protogoal.experiments.curves import write_csv
 from protogoal.presets import PRESETS
+from protogoal.record.reader import StoreReader
 from protogoal.settings import to_dict, with_fields
 
 
@@ -87,7 +88,10 @@ class Comparison:
         run(self, scale, seeds, out)
 
     def plot(self, out: Path) -> None:
-        plot(self, out)
+        """learning.png, time.png where wall time is asked for, goals.png where goals were written down; from the CSV alone."""
+        from protogoal.experiments import arms_figures
+
+        arms_figures.draw(self, out)
 
 
 def run(comparison: Comparison, scale: str, seeds: int | None, out: Path, processes: int | None = None) -> None:
@@ -107,7 +111,7 @@ def run(comparison: Comparison, scale: str, seeds: int | None, out: Path, proces
     if missing:
         _train_all(comparison, scale, missing, out, processes or (1 if one_by_one else os.cpu_count() or 1))
     collect(comparison, scale, jobs, out)
-    plot(comparison, out)
+    comparison.plot(out)
     arms_readme.describe(comparison, scale, number, out)
 
 
@@ -251,27 +255,18 @@ def _leaves(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
             yield prefix + name, value
 
 
-def _reader(path: Path) -> Any:
-    from protogoal.record.store import StoreReader
-
-    return StoreReader(path / "run.db")
-
-
 def _is_finished(path: Path) -> bool:
     if not (path / "run.db").exists():
         return False
-    with _reader(path) as store:
+    with StoreReader(path) as store:
         return bool(store.meta().get("status") == "finished")
 
 
 def _last_step(path: Path) -> int:
-    if not (path / "run.db").exists():
-        return 0
     try:
-        with _reader(path) as store:
-            row = store.rows("SELECT max(step) FROM metrics")
-            return int(row[0][0] or 0)
-    except ValueError:  # just being made
+        with StoreReader(path) as store:
+            return int(store.rows("SELECT max(step) FROM metrics")[0][0] or 0)
+    except ValueError:  # not there yet, or just being made
         return 0
 
 
@@ -298,7 +293,7 @@ def collect(comparison: Comparison, scale: str, jobs: Sequence[tuple[Arm, int]],
             continue
         commit = json.loads((path / "config.json").read_text())["commit"] or "unknown"
         rows["runs"].append((*run_of, commit, _fingerprint(comparison, arm, seed, scale)))
-        with _reader(path) as store:
+        with StoreReader(path) as store:
             curves = store.rows("SELECT step, seconds, episodes, successes FROM evaluations ORDER BY step")
             metrics = store.rows("SELECT step, name, value FROM metrics ORDER BY name, step")
             shows_goals = comparison.shows_goals and arm is comparison.arms[0]
@@ -309,12 +304,3 @@ def collect(comparison: Comparison, scale: str, jobs: Sequence[tuple[Arm, int]],
     for name, header in headers.items():
         if rows[name] or name != "goals":
             write_csv(out / f"{name}.csv", header, rows[name])
-
-
-# --- figure ---------------------------------------------------------------------------------------------------------
-
-def plot(comparison: Comparison, out: Path) -> None:
-    """learning.png, time.png where wall time is asked for, goals.png where goals were written down; from the CSV alone."""
-    from protogoal.experiments import arms_figures
-
-    arms_figures.draw(comparison, out)

@@ -11,7 +11,7 @@ import numpy as np
 from protogoal.experiments import discovered
 from protogoal.experiments.curves import COLOURS, read_csv, success_curves
 from protogoal.experiments.drawing import pyplot, save
-from protogoal.record.statistics import t_interval
+from protogoal.record.seeds import mean_curve
 
 if TYPE_CHECKING:
     from protogoal.experiments.arms import Comparison
@@ -64,14 +64,10 @@ def draw_arm(
 
     `is_counted`: the legend says how many seeds.
     """
-    start = max(points[0, 0] for points in seeds.values())
-    end = min(points[-1, 0] for points in seeds.values())
-    grid = np.unique(np.concatenate([points[:, 0] for points in seeds.values()]))
-    grid = grid[(grid >= start) & (grid <= end)]
-    values = np.stack([np.interp(grid, points[:, 0], points[:, 1]) for points in seeds.values()])
-    low, high = t_interval(values)
+    curves = [{"step": points[:, 0], "seconds": points[:, 0], "success": points[:, 1]} for points in seeds.values()]
+    mean = mean_curve(curves, "success")
     label = f"{name}  ({len(seeds)} seed{'s' * (len(seeds) > 1)})" if is_counted else name
-    axis.plot(grid / unit, values.mean(0), color=colour, linewidth=2.2, label=label)
-    axis.fill_between(grid / unit, low, high, color=colour, alpha=shade, linewidth=0)
+    axis.plot(mean["step"] / unit, mean["success"], color=colour, linewidth=2.2, label=label)
+    axis.fill_between(mean["step"] / unit, mean["low"], mean["high"], color=colour, alpha=shade, linewidth=0)
     for points in seeds.values() if len(seeds) <= MOST_SEEDS_DRAWN else ():
         axis.plot(points[:, 0] / unit, points[:, 1], color=colour, linewidth=0.7, alpha=0.5)

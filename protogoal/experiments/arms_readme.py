@@ -15,21 +15,9 @@ import numpy as np
 
 from protogoal.experiments import arms, finished
 from protogoal.experiments.arms import Comparison
-from protogoal.experiments.curves import (
-    chance_of_lead,
-    mean_of_end,
-    on_grid,
-    read_csv,
-    solved_from,
-    success_curves,
-)
+from protogoal.experiments.curves import chance_of_lead, mean_of_end, on_grid, read_csv, solved_from, success_curves
 from protogoal.files import write_whole
-from protogoal.record.statistics import (
-    mean_interval,
-    pooled_interquartile_mean,
-    probability_of_improvement,
-    stratified_bootstrap,
-)
+from protogoal.record.statistics import mean_interval, pooled_interquartile_mean, probability_of_improvement, stratified_bootstrap
 
 
 def summary(comparison: Comparison, out: Path, share: float = 0.1) -> list[dict[str, Any]]:

@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protogoal.envs.controllability import DOMAINS, Dynamics, make_dynamics
+from protogoal.experiments import cores
 from protogoal.experiments.controllability_data import EPSILON, Experience, collect, random_policy, train
 from protogoal.experiments.curves import read_csv, write_csv
 from protogoal.files import write_whole
@@ -177,8 +178,7 @@ def _values(domain: str, seen: NDArray[np.int64], dynamics: Dynamics, values: Se
 def judge_all(jobs: Sequence[tuple[str, str, int, Sequence[int]]]) -> Iterator[Judged]:
     """The results of all jobs in their order, computed on all cores this process may use."""
     judge("delayed", "trained", 0, (2,))  # compiles, here and once
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    with _one_thread_a_process(), ProcessPoolExecutor(min(cores, len(jobs)), multiprocessing.get_context("spawn")) as pool:
+    with _one_thread_a_process(), ProcessPoolExecutor(min(cores(), len(jobs)), multiprocessing.get_context("spawn")) as pool:
         yield from pool.map(judge, *zip(*jobs, strict=True))
 
 

@@ -68,7 +68,7 @@ def plot(out: Path) -> None:
         if (out / f"{name}.csv").is_file():
             draw(out)
     if (out / "engines" / "curves.csv").is_file():
-        arms.plot(ENGINES, out / "engines")
+        ENGINES.plot(out / "engines")
 
 
 # --- load ---------------------------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from protogoal.config import TabularConfig
+from protogoal.experiments import cores
 from protogoal.experiments.arms import Scale
 from protogoal.experiments.curves import on_grid, read_csv, success_curves, write_csv
 from protogoal.files import write_whole
@@ -128,10 +129,6 @@ def _train_missing(jobs: Sequence[Job]) -> Iterator[tuple[Job, dict[str, Any]]]:
             pool.shutdown(cancel_futures=True)
 
 
-def cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def _leave_interrupts_to_the_parent() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
@@ -221,12 +218,14 @@ class Summary:
 
 def summarise(out: Path) -> Summary:
     """Read the CSV."""
+    from protogoal.experiments.taxi_figures import read_goal_space
+
     curves = success_curves(read_csv(out / "curves.csv"))
     last = max(points[-1, 0] for points in curves["proto-goal"].values())
     steps = tuple(step for step in REPORTED if step <= last) or (int(last),)
     goals = read_csv(out / "goals.csv")
     kinds = [row["kind"] for row in goals if row["seed"] == goals[0]["seed"]]
-    final = _final_verdicts(out)  # [seeds, B]
+    final = read_goal_space(out)[1][:, -1]  # plausible at the last moment kept, [seeds, B]
     of = {kind: np.array([k == kind for k in kinds]) for kind in dict.fromkeys(kinds)}
     wanted = ~of["destination"]
     return Summary(
@@ -235,14 +234,6 @@ def summarise(out: Path) -> Summary:
         {kind: int(mask.sum()) for kind, mask in of.items()},
         max(int(row["last_plausible"]) for row in goals if row["kind"] == "destination"),
         int(final[:, wanted].all(1).sum()))
-
-
-def _final_verdicts(out: Path) -> np.ndarray:
-    """Whether each proto-goal was plausible at the last moment kept, bool [seeds, B]."""
-    from protogoal.experiments.taxi_figures import PLAUSIBLE
-
-    last = {row["seed"]: row["verdicts"] for row in read_csv(out / "goal_space.csv")}
-    return np.array([[digit == PLAUSIBLE for digit in verdicts] for verdicts in last.values()])
 
 
 def _findings(s: Summary) -> list[str]:
