@@ -17,21 +17,22 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from protogoal.api import Agent, Run, load, read_run, train
-    from protogoal.goals.evaluator import PGESettings, ProtoGoalEvaluator
-    from protogoal.goals.plausibility import Verdict
-    from protogoal.goals.selection import select
-    from protogoal.goals.spaces import (
+    from protogoal.goals import (
+        TASK,
         BagOfWords,
         CounterThresholds,
         Factor,
         NamedCallables,
         ObjectGrid,
         OneHotFactors,
+        PGESettings,
+        ProtoGoalEvaluator,
         ProtoGoalSpace,
+        TransitionBatch,
         Union,
+        Verdict,
+        select,
     )
-    from protogoal.goals.table import TASK
-    from protogoal.goals.values import TransitionBatch
     from protogoal.interop.goal_env import GoalEnvSettings, make_goal_env
     from protogoal.record.events import Recorder
 
@@ -39,42 +40,17 @@ __version__ = "0.1.0"
 
 _HOME = {
     "protogoal.api": ("Agent", "Run", "load", "read_run", "train"),
-    "protogoal.record.events": ("Recorder",),
-    "protogoal.goals.evaluator": ("PGESettings", "ProtoGoalEvaluator"),
-    "protogoal.goals.plausibility": ("Verdict",),
-    "protogoal.goals.selection": ("select",),
-    "protogoal.goals.spaces": ("BagOfWords", "CounterThresholds", "Factor", "NamedCallables", "ObjectGrid", "OneHotFactors",
-                               "ProtoGoalSpace", "Union"),
-    "protogoal.goals.table": ("TASK",),
-    "protogoal.goals.values": ("TransitionBatch",),
+    "protogoal.goals": ("TASK", "BagOfWords", "CounterThresholds", "Factor", "NamedCallables", "ObjectGrid", "OneHotFactors",
+                        "PGESettings", "ProtoGoalEvaluator", "ProtoGoalSpace", "TransitionBatch", "Union", "Verdict", "select"),
     "protogoal.interop.goal_env": ("GoalEnvSettings", "make_goal_env"),
+    "protogoal.record.events": ("Recorder",),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
-    "TASK",
-    "Agent",
-    "BagOfWords",
-    "CounterThresholds",
-    "Factor",
-    "GoalEnvSettings",
-    "NamedCallables",
-    "ObjectGrid",
-    "OneHotFactors",
-    "PGESettings",
-    "ProtoGoalEvaluator",
-    "ProtoGoalSpace",
-    "Recorder",
-    "Run",
-    "TransitionBatch",
-    "Union",
-    "Verdict",
-    "__version__",
-    "load",
-    "make_goal_env",
-    "read_run",
-    "select",
-    "train",
+    "TASK", "Agent", "BagOfWords", "CounterThresholds", "Factor", "GoalEnvSettings", "NamedCallables", "ObjectGrid",
+    "OneHotFactors", "PGESettings", "ProtoGoalEvaluator", "ProtoGoalSpace", "Recorder", "Run", "TransitionBatch", "Union",
+    "Verdict", "__version__", "load", "make_goal_env", "read_run", "select", "train",
 ]
 
 

@@ -179,12 +179,8 @@ def _add_ray_options(command: argparse.ArgumentParser) -> None:
 
 
 def _add_recorders(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--record", choices=("csv", "tensorboard", "wandb"), action="append", default=[],
+    command.add_argument("--record", choices=("csv", "tensorboard", "wandb"), action="append", default=["progress"],
                          help="write the metrics to metrics.csv, for TensorBoard, or to Weights & Biases too; may be repeated")
-
-
-def _recorders(parsed: argparse.Namespace) -> list[str]:
-    return ["progress", *parsed.record]
 
 
 def _ray_options(parsed: argparse.Namespace) -> dict[str, Any]:
@@ -265,7 +261,7 @@ def _train(parsed: argparse.Namespace, rest: list[str]) -> int:
 
     name = _file_name(parsed.env) if preset == OWN else preset
     path, here = parsed.run or Path("runs") / f"{name}-{config.seed}", os.getcwd()
-    if train(path, preset, config, parsed.engine, _ray_options(parsed), _recorders(parsed)):
+    if train(path, preset, config, parsed.engine, _ray_options(parsed), parsed.record):
         os.chdir(here)  # an environment may have left it
         _write_report(path)
     return 0
@@ -344,7 +340,7 @@ def _resume(parsed: argparse.Namespace, _: list[str]) -> None:
     from protogoal.run.training import resume
 
     here = os.getcwd()
-    if resume(parsed.run, parsed.engine, _ray_options(parsed), parsed.steps, _trust(parsed), _recorders(parsed)):
+    if resume(parsed.run, parsed.engine, _ray_options(parsed), parsed.steps, _trust(parsed), parsed.record):
         os.chdir(here)
         _write_report(parsed.run)
 
