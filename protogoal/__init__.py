@@ -16,6 +16,10 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+
     from protogoal.api import Agent, Run, load, read_run, train
     from protogoal.goals import (
         TASK,
@@ -62,8 +66,31 @@ def __getattr__(name: str) -> Any:
     return value
 
 
-if "gymnasium" in sys.modules:  # else it asks for our environments itself, when it is imported (entry point gymnasium.envs)
+class _AfterGymnasium:
+    """Registers our environments as soon as Gymnasium is imported, which `import protogoal` does not do itself."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        if name != "gymnasium":
+            return None
+        others = (finder.find_spec(name, path, target) for finder in sys.meta_path if finder is not self)
+        spec = next((found for found in others if found is not None), None)
+        if spec is not None and spec.loader is not None:
+            execute = spec.loader.exec_module
+
+            def execute_and_register(module: ModuleType) -> None:
+                execute(module)
+                if self in sys.meta_path:
+                    sys.meta_path.remove(self)
+                importlib.import_module("protogoal.envs")
+
+            spec.loader.exec_module = execute_and_register  # type: ignore[method-assign]
+        return spec
+
+
+if "gymnasium" in sys.modules:
     importlib.import_module("protogoal.envs")
+else:
+    sys.meta_path.insert(0, _AfterGymnasium())
 
 
 def __dir__() -> list[str]:

@@ -24,11 +24,24 @@ def test_importing_the_package_loads_nothing_else():
     assert not loaded_by("import protogoal") & {"numpy", "numba", "scipy", "gymnasium", "matplotlib", *HEAVY}
 
 
-def test_our_environments_are_registered_on_import_and_by_gymnasiums_plugins():
-    make = "assert gymnasium.make('protogoal/Baba-v0', level='umaze-small').action_space.n == 5"
-    loaded_by(f"import gymnasium, protogoal\n{make}")
+MAKE = "assert gymnasium.make('protogoal/Baba-v0', level='umaze-small').action_space.n == 5"
+
+
+@pytest.mark.parametrize("code", [
+    f"import gymnasium, protogoal\n{MAKE}",
+    f"import protogoal, gymnasium\n{MAKE}",
+    f"import protogoal\nfrom gymnasium.envs import registration\nimport gymnasium\n{MAKE}",
+    f"import gymnasium\n{MAKE.replace('protogoal/', 'protogoal:protogoal/')}",
+    f"import protogoal, gymnasium\n{MAKE.replace('protogoal/', 'protogoal:protogoal/')}",
+    f"import protogoal, importlib.util\nassert importlib.util.find_spec('gymnasium')\nimport gymnasium\n{MAKE}",  # looked for first
+])
+def test_our_environments_are_registered_in_either_order_of_import(code):
+    loaded_by(f"{code}\nimport sys\nassert not any(type(f).__module__ == 'protogoal' for f in sys.meta_path)")
+
+
+def test_the_entry_point_for_gymnasiums_plugins_registers_our_environments():
     module, function = re.search(r'"gymnasium.envs"\]\n__root__ = "([\w.]+):(\w+)"', (ROOT / "pyproject.toml").read_text()).groups()
-    loaded_by(f"import gymnasium\nfrom {module} import {function}\n{function}()\n{make}")
+    loaded_by(f"import gymnasium\nfrom {module} import {function}\n{function}()\n{MAKE}")
 
 
 def test_the_evaluator_needs_numpy_and_numba_only():

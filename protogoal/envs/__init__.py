@@ -1,5 +1,6 @@
-"""The domains. `register_envs` makes them known to Gymnasium, which calls it by itself (the entry point `gymnasium.envs`) where the
-package is installed; importing this package does it too. Each module is loaded only when one of its environments is made."""
+"""The domains. `register_envs` makes them known to Gymnasium: with `import protogoal`, before or after Gymnasium, or by its own
+plug-ins (the entry point `gymnasium.envs`) in versions that have them. Each module is loaded only when one of its environments is
+made."""
 
 from gymnasium.envs.registration import register, registry
 
