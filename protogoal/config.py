@@ -92,7 +92,7 @@ class RaySettings(Settings):
     learner_cpus: float = ranged(1.0, 0)
     """CPUs that the learner reserves."""
     learner_gpus: float = ranged(0.0, 0)
-    """GPUs that the learner reserves; with any it computes on `device`, else on the CPU."""
+    """GPUs that the learner reserves; with any it computes on `device`, else on the CPU (cuda and mps are refused)."""
     shard_cpus: float = ranged(1.0, 0)
     """CPUs that a part of replay reserves."""
     pge_cpus: float = ranged(1.0, 0)

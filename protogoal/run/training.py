@@ -76,9 +76,11 @@ def make_session(config: Any, engine: str = "local") -> Session:
 
 
 def check_agent(config: Any, engine: str) -> None:
-    """A ValueError says which engine is possible, or what has to be installed."""
+    """A ValueError says which engine is possible, what it cannot do, or what has to be installed."""
     if engine not in config.engines:
         raise refuse("engine", f"{' or '.join(config.engines)} for the agent {config.agent} on {config.env.kind}", engine)
+    if engine == "ray" and config.device in ("cuda", "mps") and not config.ray.learner_gpus:
+        raise refuse("device", "auto or cpu where ray.learner_gpus = 0 (--ray.learner_gpus 1 reserves a GPU)", config.device)
     check_installed(f"the agent {config.agent}", config.needs)
     check_installed(f"the domain {config.env.kind}", registry.domain(config.env.kind).needs)
     check_installed(f"the engine {engine}", ("ray",) if engine == "ray" else ())

@@ -76,6 +76,12 @@ def test_an_address_where_something_else_listens_is_refused_in_time(capsys):
     assert f"no Ray cluster answers at {address}" in line
 
 
+@pytest.mark.parametrize("device", ["cuda", "mps"])
+def test_a_gpu_that_the_learner_does_not_reserve_is_refused(capsys, device):
+    line = refused(capsys, "--device", device)
+    assert f"device must be auto or cpu where ray.learner_gpus = 0 (--ray.learner_gpus 1 reserves a GPU); got '{device}'" in line
+
+
 def test_options_of_the_ray_engine_are_refused_elsewhere(capsys):
     assert main(["train", "taxi-protogoal", "--run", "never-written", "--workers", "2"]) == 2
     assert "--workers is for deep agents with --engine ray" in capsys.readouterr().err
