@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import os
+import re
 import shutil
 import sqlite3
 import stat
@@ -389,3 +390,15 @@ def test_a_file_system_without_locks_has_no_run_rather_than_two(tmp_path, monkey
     monkeypatch.setattr(fcntl, "lockf", no_locks)
     with pytest.raises(ValueError, match="has no locks, choose another"):
         Store.create(tmp_path / "run.db")
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    (["--run", "a" * 300], "File name too long"),
+    (["--pge.p_task", "("], r"could not convert string to float: '\('"),
+])
+def test_names_that_no_disk_takes_and_values_cut_short_are_one_line(tmp_path, monkeypatch, capsys, words, said):
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", "taxi-protogoal", "--steps", "1000", *words]) == 2
+    line = capsys.readouterr().err.strip()
+    assert re.search(said, line)
+    assert len(line.splitlines()) == 1

@@ -85,7 +85,7 @@ def test_huge_rewards_are_played_without_a_word():
     ("leaves_at_once", "ended with exit code 7"),
     ("raises_runtime_error", r"failed: environment \d \(seed \d+, step \d+\) raised Runtime"),
 ])
-def test_a_worker_that_dies_again_and_again_is_given_up_with_its_reason(kind, said):
+def test_a_worker_that_dies_between_good_steps_is_started_again_and_its_reason_told(kind, said):
     events = []
     batch = own_batch(f"bad_envs:{kind}", "bad_envs:cells", 2, 1, on_event=events.append)
     batch.reset(seed=0)
