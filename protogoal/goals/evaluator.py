@@ -349,18 +349,23 @@ class ProtoGoalEvaluator:
         """A goal for people: "baba at (1,2) AND FLAG at (3,3)"."""
         if goal == TASK:
             return "the task"
-        bits = self.table.members(goal)
-        return " AND ".join(self.space.name(i) if self.space else f"bit {i}" for i in bits)
+        return self._name(self.table.members(goal))
 
     def kind(self, goal: int) -> str:
         """The kinds of a goal's bits: "baba", "FLAG", "baba AND FLAG"."""
-        return " AND ".join(sorted(set(self._kinds_of_bits(np.array(self.table.members(goal))))))
+        return self._kind(self.table.members(goal))
+
+    def _name(self, bits: tuple[int, ...]) -> str:
+        return " AND ".join(self.space.name(i) if self.space else f"bit {i}" for i in bits)
+
+    def _kind(self, bits: tuple[int, ...]) -> str:
+        return " AND ".join(sorted({self.space.kind(i) if self.space else "bit" for i in bits}))
 
     def describe(self, goal: int) -> tuple[str, str, tuple[int, int] | None, tuple[int, ...], tuple[int, ...]]:
         """What does not change about a goal: name, kind, cell (of a single bit), members, parents (of an AND-goal)."""
         bits = self.table.members(goal)
         cell = self.space.cell(bits[0]) if self.space and len(bits) == 1 else None
-        return self.name(goal), self.kind(goal), cell, bits, self.table.parents(goal) or ()
+        return self._name(bits), self._kind(bits), cell, bits, self.table.parents(goal) or ()
 
     def explain(self, goal: int) -> str:
         """One sentence: the verdict, and the figures that decided it."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -344,7 +345,8 @@ class Union(ProtoGoalSpace):
     def __init__(self, spaces: Sequence[ProtoGoalSpace]):
         self.spaces = tuple(spaces)
         self._offsets = np.concatenate([[0], np.cumsum([space.size for space in self.spaces])]).astype(np.int64)
-        super().__init__(int(self._offsets[-1]))
+        self._firsts: list[int] = self._offsets.tolist()
+        super().__init__(self._firsts[-1])
 
     def _active(self, s: Any, a: Any, s_next: Any) -> Any:
         return side_by_side([(space.active(s, a, s_next), int(first))
@@ -355,8 +357,8 @@ class Union(ProtoGoalSpace):
         return sum(space.usual_active for space in self.spaces)
 
     def _locate(self, i: int) -> tuple[ProtoGoalSpace, int]:
-        k = int(np.searchsorted(self._offsets, i, side="right")) - 1
-        return self.spaces[k], i - int(self._offsets[k])
+        k = bisect_right(self._firsts, i) - 1
+        return self.spaces[k], i - self._firsts[k]
 
     def name(self, i: int) -> str:
         space, j = self._locate(i)

@@ -97,6 +97,8 @@ class GoalTable:
     def members(self, goal: int) -> tuple[int, ...]:
         """The bits of one goal, ascending."""
         self._check_id(goal)
+        if goal < self.num_bits:
+            return (int(goal),)
         row = self._members[goal]
         return tuple(int(i) for i in row[row >= 0])
 

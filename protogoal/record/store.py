@@ -346,11 +346,10 @@ class Store:
         rows: list[Row] = []
         for goal, is_observed in zip(ids[untold].tolist(), observed[untold].tolist(), strict=True):
             name, kind, cell, members, parents = names(goal)
-            bits = [int(bit) for bit in members]
+            bits, made_of = [int(bit) for bit in members], [int(parent) for parent in parents]
             name = _text(name or " AND ".join(str(names(bit)[0]) for bit in bits))[:NAME_CHARACTERS]
             row, col = (None, None) if cell is None else (int(cell[0]), int(cell[1]))
-            origin = (json.dumps(bits), json.dumps([int(parent) for parent in parents]))
-            rows.append((goal, name, _text(kind), row, col, *origin, step, step if is_observed else None, step))
+            rows.append((goal, name, _text(kind), row, col, str(bits), str(made_of), step, step if is_observed else None, step))
         if not rows:
             return
         self._queue.append(("goals", rows))

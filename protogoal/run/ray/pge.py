@@ -83,10 +83,10 @@ def join_transitions(batches: list[TransitionBatch]) -> TransitionBatch:
     """Transitions of several shards as one batch."""
     if len(batches) == 1:
         return batches[0]
-    names = ("observation", "action", "next_observation", "terminated")
+    observation, action, following, terminated = (np.concatenate([getattr(batch, name) for batch in batches]) for name in (
+        "observation", "action", "next_observation", "terminated"))
     lists = [batch.active for batch in batches if batch.active is not None]
-    return TransitionBatch(*(np.concatenate([getattr(batch, name) for batch in batches]) for name in names),
-                           active=np.concatenate(as_wide(lists)))
+    return TransitionBatch(observation, action, following, terminated, active=np.concatenate(as_wide(lists)))
 
 
 class PGEClient:
