@@ -1,6 +1,7 @@
 """What a few seeds say: intervals of a mean, the interquartile mean over tasks, and how likely one agent is ahead of another.
 
     t interval            x̄ ± t(n−1, 0.975) · s/√n, cut to the values' range
+    Wilson's interval     of k successes in n trials: inside [0, 1], and it says something at 0 of n and n of n
     exact interval        of k successes in n trials (Clopper and Pearson): all p under which k is not in a tail of 2.5 %
     interquartile mean    mean of the middle half of all runs of all tasks
     improvement           P(X > Y) + ½ P(X = Y), X and Y runs of two agents on one task; mean over tasks
@@ -8,11 +9,13 @@
 A bootstrap of three seeds resamples three numbers: where they agree it says 1.00–1.00, which is no interval. So a mean has the t
 interval, and where all seeds agree, and s = 0 says nothing, the exact one: with n alike, another value could still occur in a share
 q = 1 − 0.025^(1/n) of seeds, anywhere in the range. Over tasks the bootstrap is stratified: seeds are redrawn within each task
-(Agarwal et al., 2021). Called by the experiments' READMEs and figures, by the report and the page, and by `eval`.
+(Agarwal et al., 2021). Called by the experiments' READMEs and figures, by the report and the page, by `eval`, and by
+the store for each evaluation (Wilson's).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -23,6 +26,7 @@ from scipy.special import betaincinv, stdtrit
 Floats = NDArray[np.float64]
 
 TAIL = 0.025  # of a two-sided 95 % interval
+Z95 = 1.959963984540054  # the 97.5 % quantile of the standard normal
 DRAWS = 2_000
 
 
@@ -57,6 +61,27 @@ def exact_interval(successes: int, trials: int) -> tuple[float, float]:
     low = betaincinv(successes, trials - successes + 1, TAIL) if successes else 0.0
     high = betaincinv(successes + 1, trials - successes, 1 - TAIL) if successes < trials else 1.0
     return float(low), float(high)
+
+
+def wilson_interval(successes: int, episodes: int, z: float = Z95) -> tuple[float, float]:
+    """(low, high) of the success probability after `successes` in `episodes` trials.
+
+        p = k/n,  centre = (p + z²/2n) / (1 + z²/n),  half = z·√(p(1−p)/n + z²/4n²) / (1 + z²/n)
+
+    No trial at all gives (0, 1): nothing is known.
+    """
+    if not 0 <= successes <= episodes:
+        raise ValueError(f"successes must be between 0 and episodes, got {successes} of {episodes}")
+    if episodes == 0:
+        return 0.0, 1.0
+    n = float(episodes)
+    p = successes / n
+    centre = (p + z * z / (2 * n)) / (1 + z * z / n)
+    half = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / (1 + z * z / n)
+    # At the ends centre ∓ half is 0 or 1 in exact arithmetic, and a rounding error beside it in floating point.
+    low = 0.0 if successes == 0 else max(0.0, centre - half)
+    high = 1.0 if successes == episodes else min(1.0, centre + half)
+    return low, high
 
 
 def interquartile_mean(values: ArrayLike) -> float:

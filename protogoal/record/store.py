@@ -26,9 +26,9 @@ import numpy.typing as npt
 from protogoal.files import whole
 from protogoal.record import goal_rows
 from protogoal.record.connection import check_schema, only_writer, open_to_write, this_process
-from protogoal.record.interval import wilson_interval
 from protogoal.record.reader import StoreReader
 from protogoal.record.schema import SCHEMA_VERSION, STATE, TABLES, WRITE
+from protogoal.record.statistics import wilson_interval
 from protogoal.record.table_limits import (
     CLIP_BYTES,
     GOAL_ROWS_PER_REFRESH,

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from protogoal.record.interval import wilson_interval
+from protogoal.record.statistics import wilson_interval
 
 
 def test_golden_values():

@@ -10,9 +10,9 @@ from synthetic_runs import Bit, FakeRun
 from protogoal.goals.table import TASK
 from protogoal.record import queries
 from protogoal.record.goal_page import SORTS, GoalFilter, goal_page
-from protogoal.record.interval import wilson_interval
 from protogoal.record.run_facts import labels, run_facts
 from protogoal.record.schema import STATE
+from protogoal.record.statistics import wilson_interval
 from protogoal.record.store import Store, StoreReader
 
 

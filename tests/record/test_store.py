@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protogoal.record import goal_rows, store, table_limits
-from protogoal.record.interval import wilson_interval
 from protogoal.record.schema import SCHEMA_VERSION, STATE
+from protogoal.record.statistics import wilson_interval
 from protogoal.record.store import Store, StoreReader
 
 BITS = 6
