@@ -31,8 +31,7 @@ class TabularSession:
     def __init__(self, config: TabularConfig):
         self.config = config
         tables = TransitionTables.from_gymnasium(make_env(config))
-        self.agent: agents.QLearningAgent = agents.AGENTS[config.agent].made_of(
-            tables, TaxiSpace(), config.learning, config.pge, config.seed)
+        self.agent = agents.AGENTS[config.agent](tables, TaxiSpace(), config.learning, config.pge, config.seed)
 
     @property
     def step(self) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,13 +65,6 @@ class QLearningAgent:
         acting, testing, self._evaluator_seed = np.random.SeedSequence(seed).spawn(3)
         self._rng, self._test_rng = np.random.default_rng(acting), np.random.default_rng(testing)
         self._carry = np.array([kernels.NO_STATE, 0, kernels.NO_GOAL, 0, 0, 0], np.int64)
-
-    @classmethod
-    def made_of(
-        cls, tables: TransitionTables, space: ProtoGoalSpace, settings: TabularSettings, pge: PGESettings, seed: int
-    ) -> QLearningAgent:
-        """An agent of all that a configuration may say of one; each takes what it needs."""
-        return cls(tables, settings, seed)
 
     @property
     def episodes(self) -> int:
@@ -173,12 +166,6 @@ class ProtoGoalAgent(QLearningAgent):
         self._untaken_refreshes: deque[tuple[int, NDArray[np.int8]]] = deque(maxlen=UNTAKEN)
         self._prepare_selection()
 
-    @classmethod
-    def made_of(
-        cls, tables: TransitionTables, space: ProtoGoalSpace, settings: TabularSettings, pge: PGESettings, seed: int
-    ) -> QLearningAgent:
-        return cls(tables, space, settings, pge, seed)
-
     def advance(self, num_steps: int) -> None:
         s = self.settings
         limit = s.max_pursuit or self.tables.time_limit
@@ -273,7 +260,11 @@ class ProtoGoalAgent(QLearningAgent):
         self._prepare_selection()
 
 
-AGENTS: dict[str, type[QLearningAgent]] = {"protogoal": ProtoGoalAgent, "qlearning": QLearningAgent}
+AGENTS: dict[str, Callable[[TransitionTables, ProtoGoalSpace, TabularSettings, PGESettings, int], QLearningAgent]] = {
+    "protogoal": ProtoGoalAgent,
+    "qlearning": lambda tables, space, settings, pge, seed: QLearningAgent(tables, settings, seed),
+}
+"""Each made of all that a configuration may say of one."""
 
 
 def train(agent: QLearningAgent, steps: int) -> Iterator[tuple[int, dict[str, float]]]:
