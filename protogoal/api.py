@@ -68,12 +68,10 @@ def train(
     given = {"seed": seed} | ({} if steps is None else {"steps": steps})
     config = with_fields(config.with_agent(agent), given | {name.replace("__", "."): value for name, value in fields.items()})
     name = f"{env}-{agent}" if task else "own"
-    if run is not None:
-        train_run(Path(run), name, config, engine, record=record)
-        return load(run, Trust(repeated=config.env.code()))
     with tempfile.TemporaryDirectory() as folder:
-        train_run(Path(folder) / name, name, config, engine, record=record)
-        return load(Path(folder) / name, Trust(repeated=config.env.code()))
+        path = Path(folder) / name if run is None else Path(run)
+        train_run(path, name, config, engine, record=record)
+        return load(path, Trust(repeated=config.env.code()))
 
 
 def _task(name: str) -> Any:

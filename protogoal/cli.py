@@ -383,7 +383,7 @@ def _goals(parsed: argparse.Namespace, _: list[str]) -> None:
     from protogoal.run.directory import RunDirectory
 
     def space() -> Any:
-        from protogoal.run.declared import declared_space
+        from protogoal.run.playing import declared_space
 
         return declared_space(parsed.run, _trust(parsed))
 

@@ -1,4 +1,7 @@
-"""The agent of a run as its last checkpoint has it, and pictures of what it does."""
+"""What can be had of a run on disk: its agent as the last checkpoint has it, pictures of what it does, the proto-goals it declares.
+
+Code of one's own is imported only as far as the user trusts it (`run.trust`).
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,11 @@ from pathlib import Path
 
 import gymnasium
 
+from protogoal.domains.domain import check_installed
 from protogoal.files import write_whole
+from protogoal.goals.spaces import ProtoGoalSpace
 from protogoal.record.gif import encode_gif
+from protogoal.registry import domain
 from protogoal.run import checkpoint, trust
 from protogoal.run.directory import RunDirectory
 from protogoal.run.training import Askable, Player, load_state, make_player
@@ -24,6 +30,15 @@ def load_session(path: Path, granted: trust.Trust = trust.NOTHING) -> Player:
     session = make_player(run.config)
     load_state(session, found[1], run)
     return session
+
+
+def declared_space(path: Path, granted: trust.Trust = trust.NOTHING) -> ProtoGoalSpace:
+    """The proto-goal space of a run, made anew: a record holds what was observed alone. A ValueError says why it cannot be made."""
+    config = RunDirectory.open(path).config
+    trust.check(path, config, "local", granted)
+    check_installed(f"the domain {config.env.kind}", domain(config.env.kind).needs)
+    space: ProtoGoalSpace = domain(config.env.kind).space(config.env)
+    return space
 
 
 def watch(player: Askable, goal: int | None, out: Path, seed: int) -> str:

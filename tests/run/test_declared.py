@@ -9,8 +9,8 @@ from protogoal.domains.user_env import own_environment
 from protogoal.presets import PRESETS
 from protogoal.record.goal_rows import untouched
 from protogoal.record.store import Store
-from protogoal.run.declared import declared_space
 from protogoal.run.directory import RunDirectory
+from protogoal.run.playing import declared_space
 from protogoal.run.trust import EVERYTHING
 
 

@@ -18,7 +18,7 @@ from protogoal.run.limits import check_cluster
 
 
 def connect(settings: RaySettings) -> bool:
-    """Joins the cluster at `settings.address`, or starts one here; True where `disconnect` has to end it.
+    """Joins the cluster at `settings.address`, or starts one here; True where `ray.shutdown` has to end it.
 
     A Ray that this process has joined already is used as it is.
     """
@@ -39,10 +39,6 @@ def connect(settings: RaySettings) -> bool:
         where = f"the Ray cluster at {settings.address}" if settings.address else "Ray on this machine"
         raise ValueError(f"cannot use {where}: {_first_line(error)}") from None
     return True
-
-
-def disconnect() -> None:
-    ray.shutdown()
 
 
 def _check_answers(settings: RaySettings) -> None:

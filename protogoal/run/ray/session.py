@@ -331,5 +331,5 @@ class RaySession:
         if ray.is_initialized():
             self.context.supervisor.disband()
             if self._started_ray:
-                cluster.disconnect()
+                ray.shutdown()
         self._witness.dismiss()
