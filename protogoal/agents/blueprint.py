@@ -56,20 +56,20 @@ class Seeds(NamedTuple):
     acting: np.random.SeedSequence
     learning: np.random.SeedSequence
     sampling: np.random.SeedSequence
-    judging: np.random.SeedSequence
+    proto_goals: np.random.SeedSequence
     refreshing: np.random.SeedSequence
     evaluating: np.random.SeedSequence
 
     @staticmethod
     def of(seed: int) -> Seeds:
         weights, acting, learning, sampling, goals = np.random.SeedSequence(seed).spawn(5)
-        judging, refreshing = goals.spawn(2)
-        return Seeds(weights, acting, learning, sampling, judging, refreshing, np.random.SeedSequence(seed, spawn_key=(99,)))
+        proto_goals, refreshing = goals.spawn(2)
+        return Seeds(weights, acting, learning, sampling, proto_goals, refreshing, np.random.SeedSequence(seed, spawn_key=(99,)))
 
 
 def make_evaluator(config: DeepConfig, space: ProtoGoalSpace, num_actions: int) -> ProtoGoalEvaluator:
     """The proto-goal evaluator of a run."""
-    seed = int(Seeds.of(config.seed).judging.generate_state(1)[0])
+    seed = int(Seeds.of(config.seed).proto_goals.generate_state(1)[0])
     return ProtoGoalEvaluator(space, num_actions, config.pge, seed, config.network.goal_slots)
 
 

@@ -1,4 +1,4 @@
-"""The weights the evaluator plays with: a running mean of the learner's.
+"""The weights the player plays with: a running mean of the learner's.
 
     θ̄ ← θ̄ + (1 − d_n)(θ − θ̄),   d_n = min(d, (1 + n)/(10 + n)) after n updates
 

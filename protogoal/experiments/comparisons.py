@@ -164,7 +164,7 @@ _ALL = [
                     "does not have this domain; AMIGo reaches about 0.9 after 10 million steps."),
     any_environment("montezuma", "Montezuma's Revenge from its memory", "ALE/MontezumaRevenge-v5?obs_type=ram", 330_000,
                     "does not have this domain; PPO with RND in 512 environments has the first key after about 327,000 steps."),
-    ablation("p-task", "How often to follow the task", "with p_task = 0 the evaluator never wins; 0.1 was best.",
+    ablation("p-task", "How often to follow the task", "with p_task = 0 the task is never won; 0.1 was best.",
              {f"p_task = {p}": {"pge.p_task": p} for p in (0.0, 0.05, 0.1, 0.25, 0.5)}),
     ablation("desirability", "Desirability on and off", "weighing goals by novelty and reward matters on top of plausibility.",
              {"desirability on": {}, "desirability off": {"pge.desirability": "uniform"}}, "medium"),

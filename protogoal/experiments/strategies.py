@@ -63,7 +63,7 @@ def _finished(out: Path) -> list[str]:
 def describe(out: Path) -> None:
     lines = [
         "# Ways to choose goals", "",
-        "Success of the evaluator over the last tenth of training, and over all of it, which tells fast rules from slow ones; "
+        "Success at the task over the last tenth of training, and over all of it, which tells fast rules from slow ones; "
         "mean over seeds, with the 95 % interval (by t; exact where all seeds agree).", "",
         f"| domain {TABLE_HEAD}", "|---" * 9 + "|",
     ]

@@ -54,16 +54,16 @@ class Line:
 
 
 def success_figure(lines: list[Line]) -> Figure:
-    """The evaluator's success with its 95 % interval, one line a run, or one for the seeds of a configuration."""
-    figure, axes = _evaluations(lines, "success", "success of the evaluator")
+    """Success at the task with its 95 % interval, one line a run, or one for the seeds of a configuration."""
+    figure, axes = _evaluations(lines, "success", "success at the task")
     axes.set_ylim(-0.02, 1.02)
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     return figure
 
 
 def return_figure(lines: list[Line]) -> Figure:
-    """The evaluator's mean return, one line a run, or one for the seeds of a configuration with its interval."""
-    return _evaluations(lines, "mean_return", "mean return of the evaluator")[0]
+    """Mean return at the task, one line a run, or one for the seeds of a configuration with its interval."""
+    return _evaluations(lines, "mean_return", "mean return at the task")[0]
 
 
 def _evaluations(lines: list[Line], value: str, label: str) -> tuple[Figure, Axes]:

@@ -35,7 +35,7 @@ def _curve(reader: StoreReader, columns: str, source: str, parameters: tuple[Any
 
 
 def success_curve(reader: StoreReader) -> Curve:
-    """The evaluator's success over the run: step, seconds, success, low, high (95 % Wilson), episodes, mean_return."""
+    """Success at the task over the run: step, seconds, success, low, high (95 % Wilson), episodes, mean_return."""
     columns = "step, seconds, successes, episodes, low, high, mean_return"
     curve = _curve(reader, columns, "evaluations ORDER BY step")
     curve["success"] = curve.pop("successes") / np.maximum(curve["episodes"], 1)

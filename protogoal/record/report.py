@@ -155,16 +155,16 @@ def _success(runs: list[tuple[str, StoreReader]], facts: list[RunFacts], files: 
     curves = [queries.success_curve(reader) for _, reader in runs]
     lines = _lines(curves, facts, "success")
     if not lines:
-        return "<p class=label>The evaluator has not played yet.</p>"
+        return "<p class=label>The task has not been played yet.</p>"
     files.table("success", [{"run": label, **row} for (label, _), curve in zip(runs, curves, strict=True) for row in _rows(curve)])
     drawn = ""
     over = "; of several seeds the mean with its t interval, each seed thin" * any(line.seeds for line in lines)
     if any(np.isfinite(curve["success"]).any() for curve in curves):
-        drawn = _figure(f"Success of the evaluator, with its 95 % interval{over}",
+        drawn = _figure(f"Success at the task, with its 95 % interval{over}",
                         files.draw("success", figures.success_figure(lines)))
     if any((curve["success"] != curve["mean_return"]).any() for curve in curves):  # else it would be the same curve
         lines = _lines(curves, facts, "mean_return")
-        drawn += _figure("Return of the evaluator" + over, files.draw("return", figures.return_figure(lines)))
+        drawn += _figure("Return at the task" + over, files.draw("return", figures.return_figure(lines)))
     return drawn
 
 
@@ -229,7 +229,7 @@ def _clips(clips: list[dict[str, Any]]) -> str:
     cards = []
     for clip in clips:
         end = {1: "✓ won", 0: "✕ failed"}.get(clip["success"], "ended")
-        who = "the evaluator, for the task" if clip["kind"] == "evaluator" else clip["name"]
+        who = "the player, at the task" if clip["kind"] == "evaluator" else clip["name"]
         told = _text(f"{end}: {who}, step {clip['step']:,}")
         cards.append(f'<figure class=card><img src="{clip["url"]}" alt="{told}"><figcaption>{told}</figcaption></figure>')
     return f"<h3>Behaviour</h3><div class=cards>{''.join(cards)}</div>" if cards else ""

@@ -157,7 +157,7 @@ class Store:
         self._add("metrics", [(_text(name), int(step), now, float(value)) for name, value in values.items()])
 
     def evaluation(self, step: int, episodes: int, successes: int | None, mean_return: float) -> None:
-        """The evaluator played `episodes` for the task; stored with the 95 % Wilson interval, where anything is called success."""
+        """The player played `episodes` of the task; stored with the 95 % Wilson interval, where anything is called success."""
         won = None if successes is None else int(successes)
         low, high = (None, None) if won is None else wilson_interval(won, int(episodes))
         row = (int(step), self._seconds(), int(episodes), won, float(mean_return), low, high)
@@ -178,7 +178,7 @@ class Store:
             self._commit_sometimes()
 
     def clip(self, step: int, kind: str, goal: int, success: bool | None, gif: bytes) -> None:
-        """A moving picture: `kind` "pursuit" (of `goal`) or "evaluator" (`goal` −1, the task); None: nothing is called success."""
+        """A moving picture: `kind` "pursuit" (of `goal`) or "evaluator" (player; `goal` −1); None: nothing is called success."""
         if gif[:4] != b"GIF8":
             raise ValueError("clip: the bytes are no GIF")
         if len(gif) > CLIP_BYTES:

@@ -1,4 +1,4 @@
-"""Agent57 as a whole: split values against the slow version, the evaluator's policy, and a run that resumes to the bit."""
+"""Agent57 as a whole: split values against the slow version, the player's policy, and a run that resumes to the bit."""
 
 import dataclasses
 
@@ -154,7 +154,7 @@ def test_with_the_transform_the_sum_is_of_the_untransformed_values():
     np.testing.assert_allclose(combine(q_e, q_i, torch.tensor(0.5), "h").numpy(), expected, rtol=1e-6)
 
 
-def test_the_evaluator_plays_the_arm_that_paid_most():
+def test_the_player_takes_the_arm_that_paid_most():
     made = agent(ALL)
     rows = np.arange(4)
     made.actor.bandit.update(rows, np.full(4, 2), np.full(4, 9.0))

@@ -92,7 +92,7 @@ def test_without_noise_the_bandit_pulls_an_arm_of_the_largest_score():
         bandit.update(row, np.array([arm]), np.array(rewards[-1:]))
 
 
-def test_before_any_reward_the_evaluator_plays_the_policy_for_the_task():
+def test_before_any_reward_the_player_takes_the_policy_for_the_task():
     bandit = SlidingWindowUCB(4, 6, window=20, epsilon=0.5, bonus=1.0, rng=np.random.default_rng(0))
     assert best_arm(*bandit.arm_sums()) == 0
     play(bandit, lambda t, a: 0.0, 30)

@@ -1,4 +1,4 @@
-"""Acting: goals are pursued until attained, given up or cut; the evaluator plays for the task alone."""
+"""Acting: goals are pursued until attained, given up or cut; the player plays the task alone."""
 
 from dataclasses import replace
 
@@ -214,14 +214,14 @@ def test_environments_that_do_not_repeat_themselves_begin_afresh():
     assert (other.env.cell == 0).all()
 
 
-def test_the_evaluator_counts_each_environments_first_episodes():
+def test_the_player_counts_each_environments_first_episodes():
     result = evaluate(Right(), Corridor(length=6, num_envs=4), 10, 0.0, np.random.default_rng(0))
     assert (result.episodes, result.successes, result.mean_return, result.mean_length) == (10, 10, 1.0, 5.0)
     never = evaluate(Right(), Corridor(length=60, num_envs=4, limit=20), 4, 0.0, np.random.default_rng(0))
     assert (never.successes, never.mean_length) == (0, 20.0)
 
 
-def test_the_evaluator_does_not_favour_short_episodes():
+def test_the_player_does_not_favour_short_episodes():
     fast_and_slow = Corridor(length=6, num_envs=2, limit=3, start=np.array([0, 4]))  # the second wins at once, the first never
     result = evaluate(Right(), fast_and_slow, 3, 0.0, np.random.default_rng(0))
     assert (result.episodes, result.successes, result.mean_length) == (3, 1, (3 + 3 + 1) / 3)

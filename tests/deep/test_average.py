@@ -1,4 +1,4 @@
-"""The mean of the weights that the evaluator plays with."""
+"""The mean of the weights that the player plays with."""
 
 import numpy as np
 import torch

@@ -36,7 +36,7 @@ def test_a_batch_is_made_from_two_names():
     batch.close()
 
 
-def test_the_evaluators_batch_shares_the_space():
+def test_the_players_batch_shares_the_space():
     settings = OwnSettings("own_corridor:make", "own_corridor:cells")
     first, space = make_batch_env(settings, 2)
     second, shared = make_batch_env(settings, 2, space)

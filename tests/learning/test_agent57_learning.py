@@ -14,7 +14,7 @@ SEEDS = range(2)
 
 
 def wins(preset, seed, folder, steps=40_000, size=12, **agent57):
-    """Treasures found while training, and by the evaluator at the end, of 20 episodes."""
+    """Treasures found while training, and by the player at the end, of 20 episodes."""
     config = PRESETS[preset]
     config = dataclasses.replace(
         config, seed=seed, steps=steps, threads=1, env=dataclasses.replace(config.env, size=size),

@@ -120,7 +120,7 @@ class FakeRun:
             self.store.evaluation(step, 50, won, won / 50)
             if won and not getattr(self, "won", False):
                 self.won = True
-                self.store.event(step, f"first win of the evaluator: {won} of 50 episodes")
+                self.store.event(step, f"first win at the task: {won} of 50 episodes")
         if self.refreshes % 25 == 0:
             self.store.event(step, f"checkpoint at step {step:,}")
         if not self.plain:

@@ -216,10 +216,10 @@ def test_clips_are_shown_and_filtered(page):
     picture = page.locator("#clip-columns img").first
     expect(picture).to_be_visible()
     eventually(page, "document.querySelector('#clip-columns img').naturalWidth > 0")
-    page.locator("#clip-kind").get_by_role("radio", name="the evaluator").check(force=True)
+    page.locator("#clip-kind").get_by_role("radio", name="the player").check(force=True)
     expect(page.locator("#clip-columns")).not_to_contain_text("baba at")
     who = set(page.locator("#clip-columns figcaption span:nth-child(2)").all_text_contents())
-    assert who == {"the evaluator, for the task"}
+    assert who == {"the player, at the task"}
 
 
 def test_a_clip_opens_large_and_escape_closes_it(page):

@@ -66,7 +66,7 @@ def test_a_run_without_goals_has_a_report(runs, tmp_path):
 def test_an_empty_run_has_a_report(tmp_path):
     Store.create(tmp_path / "run.db").close()
     report([tmp_path], tmp_path / "report.html")
-    assert "has not played yet" in (tmp_path / "report.html").read_text()
+    assert "has not been played yet" in (tmp_path / "report.html").read_text()
 
 
 def test_names_are_data(tmp_path):

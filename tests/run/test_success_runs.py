@@ -45,8 +45,8 @@ def test_where_no_rule_fits_return_alone_is_shown(tmp_path, capsys):
         assert "rewards are dense" in facts.rule
     assert main(["report", str(run), "--out", str(tmp_path / "report.html")]) == 0
     page = (tmp_path / "report.html").read_text()
-    assert "Return of the evaluator" in page
-    assert "Success of the evaluator" not in page
+    assert "Return at the task" in page
+    assert "Success at the task" not in page
 
 
 def test_a_threshold_says_what_succeeds(tmp_path):

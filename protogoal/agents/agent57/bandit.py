@@ -5,7 +5,7 @@ In its first N episodes a bandit tries every arm once. After that, with probabil
     argmax_j  μ_j + b·√(1/n_j)
 
 with μ_j and n_j the mean undiscounted extrinsic return and the count of arm j among the last `window` episodes.
-`act` calls it; the evaluator plays the arm with the best mean over all environments.
+`act` calls it; the player takes the arm with the best mean over all environments.
 """
 
 from __future__ import annotations

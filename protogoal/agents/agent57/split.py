@@ -3,7 +3,7 @@
     target of Q_e:  r_e, γ_j          target of Q_i:  r_i alone, γ_j          both: the action that is greedy for the sum
 
 With the transform h the sum is taken of h⁻¹(Q_e) and β_j h⁻¹(Q_i). The index j takes the place of the goal in `QNetwork`:
-policy j is the goal with the one bit j, and the goal without bits, the task, is the policy that the evaluator plays.
+policy j is the goal with the one bit j, and the goal without bits, the task, is the policy that is played at the task.
 `SplitNetwork` acts like a `QNetwork`, `SplitLearner` like a `Learner`.
 """
 

@@ -1,4 +1,4 @@
-"""What the agent does: recorded clips of pursuits and of the evaluator, won and failed, runs side by side."""
+"""What the agent does: recorded clips of pursuits and of the player at the task, won and failed, runs side by side."""
 
 from __future__ import annotations
 

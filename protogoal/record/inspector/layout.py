@@ -104,7 +104,7 @@ def _overview(runs: Runs) -> list[Any]:
                           className="chips" if len(runs) > 1 else "chips alone", inline=True),
         ], className="controls"),
         html.Div([
-            html.Figure([html.Figcaption("The evaluator: success with its 95 % interval; where nothing is called that, return"),
+            html.Figure([html.Figcaption("At the task: success with its 95 % interval; where nothing is called that, return"),
                          figure("success")]),
             html.Div(funnels, className="columns"),
         ], id="curves", className="columns"),
@@ -172,7 +172,7 @@ def _pictures(runs: Runs) -> list[Any]:
 
 def _behaviour() -> list[Any]:
     shown = [{"label": text, "value": value}
-             for value, text in (("all", "all"), ("evaluator", "the evaluator"), ("pursuit", "pursuits"))]
+             for value, text in (("all", "all"), ("evaluator", "the player"), ("pursuit", "pursuits"))]
     ends = [{"label": text, "value": value} for value, text in (("all", "all"), ("won", "✓ won"), ("failed", "✕ failed"))]
     return [
         html.Div([

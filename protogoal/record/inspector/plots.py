@@ -93,7 +93,7 @@ def _title(text: str) -> dict[str, Any]:
 
 
 def success(curves: list[Named], x: str, theme: Theme) -> Figure:
-    """The evaluator's success with its 95 % interval, one line a run, or one for the seeds of a configuration.
+    """Success at the task with its 95 % interval, one line a run, or one for the seeds of a configuration.
 
     Where nothing is called success, its return.
     """

@@ -138,7 +138,7 @@ class LearnerClient:
         self.context, self.replay = context, memory
         self.weights = Published()
         self.average = Published()
-        """What the evaluator plays with."""
+        """What the player plays with."""
         self._backup: dict[str, Any] | None = None
         self._backup_due = 0.0
         self.process = context.supervisor.add("learner", self.start, self._died)
