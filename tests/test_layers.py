@@ -83,8 +83,17 @@ def class_names(folder: Path) -> set[str]:
             if isinstance(node, ast.ClassDef)}
 
 
+def is_agents_name(node: ast.AST) -> bool:
+    return getattr(node, "attr", getattr(node, "id", "")) == "agent"
+
+
+def has_words(node: ast.AST) -> bool:
+    return any(isinstance(part, ast.Constant) and isinstance(part.value, str) and part.value for part in ast.walk(node))
+
+
 def asks_which_agent(tree: ast.Module, classes: set[str]) -> list[int]:
-    """Lines where code asks which agent it has: `isinstance(…, an agent's class)`, or `….agent == "name"`."""
+    """Lines where code asks which agent it has: `isinstance(…, an agent's class)`, `….agent == "name"`,
+    `….agent in ("name", …)`, or `match ….agent` with names."""
     found = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "isinstance":
@@ -92,8 +101,12 @@ def asks_which_agent(tree: ast.Module, classes: set[str]) -> list[int]:
             found += [node.lineno] if named & classes else []
         elif isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq | ast.NotEq):
             sides = [node.left, *node.comparators]
-            is_agent = any(getattr(side, "attr", getattr(side, "id", "")) == "agent" for side in sides)
+            is_agent = any(is_agents_name(side) for side in sides)
             found += [node.lineno] if is_agent and any(isinstance(side, ast.Constant) and side.value for side in sides) else []
+        elif isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In | ast.NotIn):
+            found += [node.lineno] if is_agents_name(node.left) and has_words(node.comparators[0]) else []
+        elif isinstance(node, ast.Match) and is_agents_name(node.subject):
+            found += [node.lineno] if any(has_words(case.pattern) for case in node.cases) else []
     return found
 
 
@@ -105,9 +118,17 @@ def test_only_agents_know_which_agent_it_is():
             assert not lines, f"protogoal/{file} asks in line {lines[0]} which agent it has; the agent should say what it does"
 
 
-@pytest.mark.parametrize("code", ["isinstance(x, Agent57)", "isinstance(x, a.Agent57)", "c.agent == 'rnd'", "'rnd' != agent"])
+@pytest.mark.parametrize("code", [
+    "isinstance(x, Agent57)", "isinstance(x, a.Agent57)", "c.agent == 'rnd'", "'rnd' != agent", "c.agent in ('rnd', 'r2d2')",
+    "agent not in ['rnd']", "match c.agent:\n    case 'rnd' | 'r2d2': pass",
+])
 def test_such_a_question_is_found(code):
     assert asks_which_agent(ast.parse(code), {"Agent57"}) == [1]
+
+
+@pytest.mark.parametrize("code", ["c.agent in AGENTS", "'evaluator' in agent", "match c.agent:\n    case name: pass"])
+def test_another_question_is_none(code):
+    assert asks_which_agent(ast.parse(code), {"Agent57"}) == []
 
 
 def test_agent57_is_named_by_its_folder_the_registry_and_experiments_alone():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from reference.tiny_deep import TINY
 
+from protogoal.agents.bonus import INTRINSIC
 from protogoal.agents.count_bonus import BitCounts
 from protogoal.domains.deep_sea import DeepSeaSettings
 from protogoal.envs.vector import BatchStep
@@ -52,14 +53,14 @@ def test_the_bonus_of_random_play_is_a_slow_counters():
         before = final
 
 
-def test_workers_share_their_counts():
+def test_a_worker_is_paid_less_for_what_another_has_counted():
     config = TINY.__class__(**{f: getattr(TINY, f) for f in ("network", "actor", "replay", "learner", "pge", "evaluation")},
                             env=DeepSeaSettings(size=6), steps=600).with_agent("count-bonus")
-    workers = [Worker(config, index, 2) for index in range(2)]
-    _, _, report = workers[0].collect(Published(), Published(), None, True, 4)
-    assert report.shared.sum() > 0
-    _, _, other = workers[1].collect(Published(), Published(), report.shared, True, 4)
-    alone = LocalSession(config).agent.buffers(report.shared + other.shared)
-    assert alone == {}  # nothing of it is played with
-    first = np.flatnonzero(report.shared)[0]
-    assert report.shared[first] + other.shared[first] > other.shared[first]
+    _, _, first = Worker(config, 0, 2).collect(Published(), Published(), None, True, 4)
+    told, alone = (Worker(config, 1, 2).collect(Published(), Published(), others, True, 4) for others in (first.shared, None))
+    assert told[2].shared.tolist() == alone[2].shared.tolist()  # the same play, and only its own counts
+    assert (first.shared * alone[2].shared).any()
+    paid, full = (segments.observation[INTRINSIC] for segments, _, _ in (told, alone))
+    assert (paid <= full).all()
+    assert (paid[full > 0] < full[full > 0]).any()  # a bit that the first has counted is worth less to the second
+    assert LocalSession(config).agent.buffers(first.shared + told[2].shared) == {}  # nothing of it is played with

@@ -13,6 +13,7 @@ from protogoal.agents import distillation
 from protogoal.agents.agent57 import embedding, split
 from protogoal.deep import device, learn, returns, returns_torch
 from protogoal.deep.learn import Learner
+from protogoal.run import player
 from protogoal.run.local import LocalSession
 
 
@@ -130,3 +131,26 @@ def test_the_torch_path_learns_the_same(monkeypatch):
     assert max(moved.values()) > 1e-4
     for name, array in ends[0].items():
         np.testing.assert_allclose(ends[1][name], array, atol=0.05 * moved[name])
+
+
+def test_a_checkpoint_made_on_the_cpu_fits_another_setting_of_device():
+    first = LocalSession(dataclasses.replace(TINY, threads=1, steps=300, device="cpu"))
+    for _ in steps_of(first):
+        pass
+    state = first.state_dict()
+    assert not [leaf for leaf in tree_leaves(state) if isinstance(leaf, torch.Tensor)]  # arrays alone, which are of no device
+    second = LocalSession(dataclasses.replace(first.config, device="auto"))
+    second.load_state_dict(state)
+    assert differences(state["agent"], second.state_dict()["agent"]) == []
+
+
+def test_a_network_elsewhere_is_played_with_as_a_copy_on_the_cpu(monkeypatch):
+    session = LocalSession(dataclasses.replace(TINY, threads=1))
+    network = session.agent.learner.average.network
+    assert session.playing is network
+    moved = []
+    monkeypatch.setattr(player, "device_of", lambda _: FakeDevice())
+    monkeypatch.setattr(type(network), "cpu", lambda copied: moved.append(copied) or copied)
+    assert session.playing is moved[0] is not network
+    for name, array in network.state_dict().items():
+        assert torch.equal(moved[0].state_dict()[name], array)

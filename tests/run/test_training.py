@@ -4,13 +4,16 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from reference.tiny_deep import TINY
 
 from protogoal.cli import main
 from protogoal.presets import PRESETS
+from protogoal.record.events import Recorder
 from protogoal.record.store import Store, StoreReader
 from protogoal.run import checkpoint, training
 from protogoal.run.directory import RunDirectory
@@ -82,6 +85,20 @@ def test_ctrl_c_leaves_a_run_that_can_be_read_and_resumed(uninterrupted, tmp_pat
     assert main(["report", str(path), "--out", str(tmp_path / "stopped.html")]) == 0
     assert main(["resume", str(path)]) == 0
     assert same(final_state(path), final_state(uninterrupted))
+
+
+def test_a_stopped_run_records_how_good_it_was(tmp_path):
+    class Stop(Recorder):
+        def progress(self, step, facts):
+            if step:
+                os.kill(os.getpid(), signal.SIGINT)
+
+    config = replace(TINY, threads=1, evaluation=replace(TINY.evaluation, every=10**9, final_episodes=7))
+    assert not training.train(tmp_path / "run", "tiny", config, record=[Stop()])
+    stopped = newest(tmp_path / "run")
+    assert 0 < stopped < config.steps
+    with sqlite3.connect(tmp_path / "run" / "run.db") as database:
+        assert database.execute("SELECT step, episodes FROM evaluations WHERE step > 0").fetchall() == [(stopped, 7)]
 
 
 def test_a_run_without_a_checkpoint_starts_again_from_its_configuration(tmp_path):
