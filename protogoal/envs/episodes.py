@@ -17,7 +17,7 @@ from gymnasium import spaces
 
 from protogoal.envs.failure import close, failure
 from protogoal.envs.observed import MOST_ACTIONS, EnvironmentFailure, fitting, part_of
-from protogoal.envs.pictures import draws
+from protogoal.envs.pictures import drawn, draws
 from protogoal.envs.success import told
 
 EnvFactory = Callable[[], gymnasium.Env]
@@ -138,7 +138,7 @@ class EnvGroup:
             if terminated or truncated:
                 self._write("final", k, observation)
                 if draws(env):
-                    self._last_picture[k] = env.render()
+                    self._last_picture[k] = drawn(env)
                 arrays["episode"][k] += 1
                 observation = self._start(k, env)
             self._write("now", k, observation)
@@ -164,7 +164,7 @@ class EnvGroup:
 
     def picture(self, k: int) -> Any:
         """What environment k draws of the state its last transition led to, also when that ended the episode."""
-        return self._last_picture[k] if k in self._last_picture else self._envs[k - self._first].render()
+        return self._last_picture[k] if k in self._last_picture else drawn(self._envs[k - self._first])
 
     def close(self) -> None:
         for env in self._envs:

@@ -13,6 +13,8 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
+from protogoal.envs.failure import EnvironmentFailure
+
 RENDER_MODE = "rgb_array"
 OTHER_MODES = ("pixel",)
 """What environments call it that do not know this one: NetHack."""
@@ -28,7 +30,6 @@ def without_window() -> None:
 
 def ready_to_draw(env: gymnasium.Env[Any, Any]) -> None:
     """Sets the render mode of an environment that knows it and was made without: its function takes no such argument."""
-    without_window()
     if env.render_mode is None and RENDER_MODE in (env.metadata or {}).get("render_modes", ()):
         env.unwrapped.render_mode = RENDER_MODE
 
@@ -41,6 +42,15 @@ def picture_mode(modes: Collection[str]) -> str:
 def draws(env: gymnasium.Env[Any, Any]) -> bool:
     """Whether it was made to give pictures; one that is made to show itself (human) prints, or opens a window."""
     return env.render_mode not in (None, "human")
+
+
+def drawn(env: gymnasium.Env[Any, Any]) -> Any:
+    """What an environment draws; an error in that is one line."""
+    try:
+        return env.render()
+    except Exception as error:
+        words = " ".join(str(error).split())
+        raise EnvironmentFailure(f"the environment cannot be drawn: {type(error).__name__}: {words}") from error
 
 
 def as_picture(frame: Any) -> NDArray[np.uint8] | None:

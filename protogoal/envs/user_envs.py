@@ -28,7 +28,7 @@ from protogoal.envs.failure import close
 from protogoal.envs.gym_batch import GymBatchEnv
 from protogoal.envs.known import is_partial
 from protogoal.envs.passed import COUNTER, Passed, forgets
-from protogoal.envs.pictures import ready_to_draw
+from protogoal.envs.pictures import ready_to_draw, without_window
 from protogoal.envs.readable import HIDDEN, readable
 from protogoal.goals.spaces import ProtoGoalSpace
 
@@ -64,6 +64,7 @@ class EnvReference:
     counters: tuple[str, ...] = ()
 
     def __call__(self) -> gymnasium.Env[Any, Any]:
+        without_window()
         made = self._make()
         if not isinstance(made, gymnasium.Env):
             raise ValueError(f"{self.name} gave a {type(made).__name__}; it must give a gymnasium.Env")

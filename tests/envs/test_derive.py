@@ -125,7 +125,7 @@ def test_numbers_have_bins_of_the_first_steps_and_records_beyond_them():
 
 
 def test_what_is_seldom_seen_is_a_goal_and_between_the_bins_and_what_was_never_seen_are_levels():
-    made = derived(spaces.Box(0.0, 1.0, (1,)), seen=lambda t: np.array([t == 8], np.float32)).space  # a flag, on in every ninth state
+    made = derived(spaces.Box(0.0, 1.0, (1,)), seen=lambda t: np.array([t == 8], np.float32)).space  # seldom on
     assert names_on(made, np.array([[1.0]])) == ["state ≥ 1"]
     assert names_on(made, np.array([[0.0]])) == []
     often = derived(spaces.Box(0.0, 1.0, (1,)), seen=lambda t: np.array([t % 2], np.float32)).space

@@ -1,5 +1,6 @@
 """Pictures of environments: made ready to draw, brought into one form, and written as a GIF by `protogoal watch`."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -71,6 +72,12 @@ def blank():
     return env
 
 
+def unable():
+    env = own_corridor.make()
+    env.render = lambda: [][0]
+    return env
+
+
 def test_closing_an_environment_leaves_pygame_to_the_others():
     pygame = pytest.importorskip("pygame")
     without_window()
@@ -89,13 +96,24 @@ def test_closing_an_environment_leaves_pygame_to_the_others():
         screen.get_size()
 
 
-def test_an_environment_that_draws_nothing_is_one_line(monkeypatch):
+@pytest.mark.parametrize(("factory", "words"), [
+    ("blank", "the environment draws no pictures: it must be able to render in the mode rgb_array"),
+    ("unable", "the environment cannot be drawn: IndexError: list index out of range"),
+])
+def test_an_environment_that_draws_nothing_is_one_line(factory, words, monkeypatch):
     monkeypatch.setitem(sys.modules, "test_pictures", sys.modules[__name__])
-    settings = OwnSettings("test_pictures:blank", "own_corridor:cells")
+    settings = OwnSettings(f"test_pictures:{factory}", "own_corridor:cells")
     env, _ = make_batch_env(settings, 1, render_mode="rgb_array")
     env.reset(seed=0)
-    with pytest.raises(ValueError, match="the environment draws no pictures: it must be able to render in the mode rgb_array"):
+    with pytest.raises(ValueError, match=words):
         picture(settings, env)
+
+
+def test_an_environment_that_draws_what_it_observes_opens_no_window(monkeypatch):
+    for name in ("SDL_VIDEODRIVER", "SDL_AUDIODRIVER"):
+        monkeypatch.delenv(name, raising=False)
+    EnvReference("own_corridor:make")().close()
+    assert (os.environ["SDL_VIDEODRIVER"], os.environ["SDL_AUDIODRIVER"]) == ("dummy", "dummy")
 
 
 def test_own_environments_are_watched(tmp_path, capsys, monkeypatch):
