@@ -4,9 +4,9 @@
     records:     x ≥ ℓ                 ℓ: the quantiles 15/16, 31/32 and max, then max + (max − min)·(1/8, 1/4, 1/2, 1, 2), and
                                        x ≤ ℓ on the other side, within the declared bounds
 
-So the levels of a side are a ladder, from what happens now and then to what was never seen. All are found once and then stay, so that
-a bit means the same for ever. A number that did not change in the first steps has no bins; whole numbers then have records one by
-one ("depth ≥ 2").
+So the levels of a side are a ladder, from what is seldom seen to what never was. All are found once and then stay, so that a bit
+means the same for ever. A number that did not change in the first steps has no bins; whole numbers then have records one by one
+("depth ≥ 2").
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class Numbers(ProtoGoalSpace):
             x = x if len(x) else np.zeros(1)
             cuts = np.unique(np.quantile(x, np.arange(1, BINS) / BINS, method="higher"))
             edges.append(cuts[cuts > x.min()])
-            above.append(_ladder(x, most, most - least, are_whole))
-            below.append(-_ladder(-x, -least, most - least, are_whole))
+            above.append(_ladder(x, most, most - least, are_whole).tolist())
+            below.append((-_ladder(-x, -least, most - least, are_whole)).tolist())
         return Numbers(words, edges, above, below, columns, key)
 
     def _set(self, edges: Sequence[Sequence[float]], above: Sequence[Sequence[float]], below: Sequence[Sequence[float]]) -> None:
