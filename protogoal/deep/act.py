@@ -145,7 +145,7 @@ class Actor:
             is_done = attained | is_over | ((self.limit > 0) & (self.pursuit_steps >= self.limit))
             if is_done.any():
                 who = np.flatnonzero(is_done)
-                task_won = self.success.of_pursuit(self.is_paid, self.episode_return, step.success)
+                task_won = self.success.of_pursuit(self.is_paid, self.episode_return, step.success, step.terminated)
                 won = np.where(self.goal == TASK, task_won, attained)
                 ended.append((self.goal[who], won[who], self.pursuit_steps[who]))
                 self.needs_goal |= is_done

@@ -51,14 +51,18 @@ class SuccessRule:
         return success if told is None else np.where(told == UNTOLD, success, told)
 
     def of_pursuit(
-        self, is_paid: NDArray[np.bool_], returns: NDArray[np.floating], told: NDArray[np.int8] | None = None
+        self, is_paid: NDArray[np.bool_], returns: NDArray[np.floating], told: NDArray[np.int8] | None = None,
+        terminated: NDArray[np.bool_] | None = None,
     ) -> NDArray[np.bool_]:
         """Whether pursuits of the task that last to the end of an episode got anywhere, [n]; the task's share follows it.
 
         A pursuit may begin in the midst of an episode, so what counts is a reward above 0 met in it (`is_paid`), unless the
         environment says success. That also shows that the task can be learned from where a return is far from its threshold, or
-        nothing is called success: where rewards are dense, time spent on goals is taken from the task.
+        nothing is called success: where rewards are dense, time spent on goals is taken from the task. Where every step costs
+        something, whoever ends the episode (`terminated`) before its time has saved the rest.
         """
+        if terminated is not None and self.kind in ("threshold", "none"):
+            is_paid = is_paid | (terminated & (returns < 0))
         by_return = {"told": self.of(returns) == 1, "threshold": is_paid | (self.of(returns) == 1)}.get(self.kind, is_paid)
         return by_return if told is None else np.where(told == UNTOLD, by_return, told == 1)
 

@@ -94,6 +94,10 @@ def test_success_of_episodes():
     assert SuccessRule("threshold", 0.0).of_pursuit(paid, returns).tolist() == [True, True, True]  # paid, or at the threshold
     assert SuccessRule("threshold", 9.0).of_pursuit(paid, returns).tolist() == [True, False, False]
     assert SuccessRule("told").of_pursuit(paid, returns, says).tolist() == [True, False, False]
+    nobody, costs, ended = np.zeros(3, np.bool_), np.array([-13.0, -200.0, 5.0]), np.array([True, False, True])
+    for kind in ("none", "threshold"):  # every step costs: an episode that was ended in time got somewhere
+        assert SuccessRule(kind, 90.0).of_pursuit(nobody, costs, None, ended).tolist() == [True, False, False]
+    assert not ABOVE_0.of_pursuit(nobody, costs, None, ended).any()  # where rewards are sparse it may have been a death
 
 
 StepStatus = enum.IntEnum("StepStatus", {"ABORTED": -1, "RUNNING": 0, "DEATH": 1, "TASK_SUCCESSFUL": 2})
