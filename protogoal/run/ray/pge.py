@@ -100,7 +100,6 @@ class PGEClient:
         self._backlog: list[tuple[Any, int]] = []  # (reference, transitions) to be counted
         self._counted: list[tuple[Any, int]] = []  # sent, but not in the mirror yet
         self._under_way = 0  # transitions sent and not answered
-        self._missing = 0  # transitions that could not be counted
         self.process = context.supervisor.add("proto-goal evaluator", lambda _: start_role(
             PGERole, context.config, context.spaces, space, words, cpus=context.config.ray.pge_cpus), self._died)
 
@@ -136,7 +135,7 @@ class PGEClient:
 
         def lost() -> None:
             self._under_way -= transitions
-            self._missing += transitions
+            self.context.missing["counts"] += transitions
 
         self._counted += sent
         self._under_way += transitions
@@ -187,18 +186,12 @@ class PGEClient:
 
     def _died(self, why: str) -> None:
         again = sum(n for _, n in self._counted)
-        self._backlog, self._counted, self._missing = self._counted + self._backlog, [], 0
+        self._backlog, self._counted = self._counted + self._backlog, []
+        self.context.missing.pop("counts", None)  # it is among these
         self.context.event(f"proto-goal evaluator died ({why}): it goes on from goal set {self.mirror.goal_set.version}; "
                           f"{again:,} transitions are counted again, none lost")
         self.load(self.mirror.state_dict())
         self.tell_shards()
-
-    def write_losses(self) -> None:
-        """Tells of windows that were lost on the way though the evaluator lives."""
-        if self._missing:
-            self.context.event(f"{self._missing:,} transitions were lost on their way to the proto-goal evaluator")
-            self.context.lost["counts"] += self._missing
-            self._missing = 0
 
     def load(self, state: State) -> None:
         """Goes on from a state; its goals are published anew."""

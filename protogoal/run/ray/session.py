@@ -87,7 +87,7 @@ class RaySession:
         while self.step < config.steps:
             with context.log.timing("loop"):
                 turn()
-                self._write_losses()
+                context.write_losses()
             context.log.facts["ratio"] = context.pacing.ratio
             if self.step >= config.steps:
                 self._finish()
@@ -163,12 +163,6 @@ class RaySession:
             self._write_metrics()
         self.player.ask(self.learner.average)
 
-    def _write_losses(self) -> None:
-        self.replay.write_losses()
-        self.workers.write_losses()
-        if self.pge is not None:
-            self.pge.write_losses()
-
     def _write_metrics(self) -> None:
         context = self.context
         pace = {"ratio": context.pacing.ratio, "ratio_target": self.config.learner.replay_ratio, "staleness": self._staleness}
@@ -184,7 +178,7 @@ class RaySession:
         self.player.add(self.config.evaluation.final_episodes, self.learner.average)
         self._write_metrics()
         self._play_all()
-        self._write_losses()
+        self.context.write_losses()
 
     def _play_all(self) -> None:
         while self.player.queue:

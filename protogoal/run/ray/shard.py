@@ -113,7 +113,6 @@ class ReplayClient:
         self.context, s = context, context.config.ray
         self.sizes = dict.fromkeys(range(s.shards), 0)  # transitions in each
         self._next = 0
-        self._missing = 0  # transitions that did not arrive
         self._told_of_dropped = False
         self.has_changed = True  # whoever asks the shards must be told who they are
         self.processes = [
@@ -146,7 +145,7 @@ class ReplayClient:
                 self.context.event(f"replay shard {shard}: {words}")
 
         def lost() -> None:
-            self._missing += transitions
+            self.context.missing["transitions"] += transitions
 
         self.context.supervisor.call(process, "add", process.handle.add.remote(segments), done, lost)
 
@@ -155,15 +154,8 @@ class ReplayClient:
         for process in self.processes:
             self.context.supervisor.call(process, "want", process.handle.want.remote(bits))
 
-    def write_losses(self) -> None:
-        """Tells of segments that were lost on the way though no shard died."""
-        if self._missing:
-            self.context.event(f"{self._missing:,} transitions were lost on their way to replay")
-            self.context.lost["transitions"] += self._missing
-            self._missing = 0
-
     def _died(self, index: int, why: str) -> None:
-        lost, self.sizes[index], self._missing = self.sizes[index] + self._missing, 0, 0
+        lost, self.sizes[index] = self.sizes[index] + self.context.missing.pop("transitions", 0), 0
         self.context.lost["transitions"] += lost
         self.context.event(f"replay shard {index} died ({why}): {lost:,} transitions lost, {self.transitions:,} left; it fills "
                           "again")

@@ -36,6 +36,13 @@ PATIENCE = {"play": 10}
 WATCH = "watch"
 """A call that is always under way: it is answered when there is news, and nobody waits for it."""
 
+LOST_ON_THE_WAY = {
+    "transitions": "transitions were lost on their way to replay",
+    "steps": "steps were lost with the weights they needed",
+    "counts": "transitions were lost on their way to the proto-goal evaluator",
+}
+"""What can be lost though no role has died, in words."""
+
 Done = Callable[[Any], None]
 
 
@@ -224,6 +231,7 @@ class RunContext:
         self.supervisor = Supervisor(config.ray.answer_seconds)
         self.pacing, self.log = Pacing(config), RunLog()
         self.lost: Counter[str] = Counter()  # steps, transitions, updates
+        self.missing: Counter[str] = Counter()  # of these what nobody was told of yet
         self.told: list[Event] = []
         """What is to be recorded, and was not yielded yet."""
 
@@ -234,6 +242,14 @@ class RunContext:
     def event(self, text: str) -> None:
         """The same in words."""
         self.tell(Happened(self.pacing.steps, text))
+
+    def write_losses(self) -> None:
+        """Tells of what was lost on its way though no role has died; a role that dies tells of its own."""
+        for what, words in LOST_ON_THE_WAY.items():
+            missing = self.missing.pop(what, 0)
+            if missing:
+                self.event(f"{missing:,} {words}")
+                self.lost[what] += missing
 
 
 def _words(error: RayError) -> str:

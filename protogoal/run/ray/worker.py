@@ -148,7 +148,6 @@ class WorkerClient:
         self.agent = registry.agent(context.config.agent)
         self._shared: dict[int, NDArray[Any]] = {}  # each worker's, as last reported
         self._under_way = 0  # calls
-        self._missing = 0  # steps lost since the last death
         self.held: tuple[str, float] | None = None
         self.words, self.space = words, space
         self.processes = [
@@ -195,7 +194,7 @@ class WorkerClient:
 
         def lost() -> None:
             self._under_way -= 1
-            self._missing += self.steps_per_call
+            context.missing["steps"] += self.steps_per_call
 
         self._under_way += 1
         context.supervisor.call(process, "collect", report, done, lost)
@@ -224,7 +223,7 @@ class WorkerClient:
             self.held = None
 
     def _died(self, index: int, why: str) -> None:
-        lost, self._missing = self._missing, 0
+        lost = self.context.missing.pop("steps", 0)
         self.context.lost["steps"] += lost
         self.context.event(f"worker {index} died ({why}): up to {lost:,} steps under way lost; it starts again, with its "
                           f"{self.envs_per_worker} episodes afresh")
@@ -234,13 +233,6 @@ class WorkerClient:
         if not left:
             raise ValueError(f"no worker is left: {why}; the run can be resumed")
         self.context.event(f"worker {index} is given up ({why}); the run goes on with {left}")
-
-    def write_losses(self) -> None:
-        """Tells of steps that were lost though no worker died: the weights they were to be acted with were gone."""
-        if self._missing:
-            self.context.event(f"{self._missing:,} steps were lost with the weights they needed")
-            self.context.lost["steps"] += self._missing
-            self._missing = 0
 
     def load(self, states: Sequence[Mapping[str, Any]]) -> None:
         """Goes on from states, one a worker; with another number of workers or environments the episodes begin afresh."""
