@@ -32,7 +32,7 @@ def test_attainment_of_all_goals_equals_the_slow_version(seed, n):
     bits = rng.random((n, 12)) < 0.5
     expected = attained(bits, [table.members(g) for g in range(table.size)])
     np.testing.assert_array_equal(table.attained(bits), expected)
-    table._count[: table.size] = rng.integers(2, size=table.size)
+    table.count[:] = rng.integers(2, size=table.size)
     goals, packed = table.attained_packed(sparse_bits(bits))
     np.testing.assert_array_equal(unpack_columns(packed, n), expected[:, goals])
     assert not (expected & (table.count > 0))[:, np.setdiff1d(np.arange(table.size), goals)].any()
