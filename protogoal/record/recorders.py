@@ -1,6 +1,6 @@
 """Recorders beside the run's own store: a CSV file, TensorBoard, Weights & Biases, a progress bar.
 
-`protogoal.train(..., recorders=[...])` and `protogoal train --record csv` take them; anything with a method of
+`protogoal.train(..., record=[...])` and `protogoal train --record csv` take them; anything with a method of
 `events.Recorder` is one.
 """
 
