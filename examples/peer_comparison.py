@@ -38,7 +38,7 @@ def make_env(task):
     """The environment of a task, with what it shows as it is."""
     if task == "KeyCorridor":
         return minigrid_keycorridor.make_env()
-    return gymnasium.make("protogoal/Baba-v0", level="umaze-small", max_episode_steps=1000)
+    return gymnasium.make("protogoal/Baba-v0", level="umaze-small", max_episode_steps=200)
 
 
 def make_space(task, env):

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from protogoal.interop.goal_env import GoalEnvSettings, make_goal_env
     from protogoal.record.events import Recorder
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOME = {
     "protogoal.api": ("Agent", "Run", "load", "read_run", "train"),

@@ -16,10 +16,10 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import Any, NoReturn
 
+from protogoal import __version__
 from protogoal.experiments import EXPERIMENTS, experiment, redraw
 
 OWN = "own"  # stands for the preset of an environment of one's own
@@ -82,7 +82,7 @@ def _trouble(error: Exception) -> str | None:
 def make_parser() -> argparse.ArgumentParser:
     """The command's whole grammar, but for the fields of a preset."""
     parser = _Parser(prog="protogoal", description="Exploration by self-chosen goals.")
-    parser.add_argument("--version", action="version", version=f"protogoal {metadata.version('protogoal')}")
+    parser.add_argument("--version", action="version", version=f"protogoal {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
 
     def command(name: str, function: Any, words: str) -> argparse.ArgumentParser:

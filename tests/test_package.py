@@ -80,6 +80,9 @@ def test_the_version_is_semantic_and_the_same_everywhere():
     assert re.fullmatch(r"\d+\.\d+\.\d+", version)
     assert f'\nversion = "{version}"\n' in (ROOT / "pyproject.toml").read_text()
     assert f"version: {version}" in (ROOT / "CITATION.cff").read_text()
+    assert re.search(r"^## (\S+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE).group(1) == version
+    done = subprocess.run([sys.executable, "-m", "protogoal.cli", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"protogoal {version}\n"  # of the code that runs, whatever was installed last
 
 
 def test_types_are_published():

@@ -18,12 +18,12 @@ import shutil
 import warnings
 import zipfile
 from collections.abc import Mapping
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from protogoal import __version__
 from protogoal.files import synced, write_whole
 from protogoal.goals.stored import stored_number
 from protogoal.run.checksums import KEY, Changed, seal, unseal
@@ -61,7 +61,7 @@ def save(
         with synced(temporary / "state.json") as file:
             file.write(json.dumps(tree).encode())
         checksums = {name: _checksum(temporary / name) for name in ("arrays.npz", "state.json")}
-        manifest = {"format": FORMAT, "version": _version(), "about": dict(about or {}), "step": step, "revision": revision,
+        manifest = {"format": FORMAT, "version": __version__, "about": dict(about or {}), "step": step, "revision": revision,
                     "checksums": checksums}
         with synced(temporary / "manifest.json") as file:
             file.write(seal(manifest).encode())
@@ -166,7 +166,7 @@ def load(path: Path, about: Mapping[str, str] | None = None) -> tuple[int, dict[
         manifest = unseal((path / "manifest.json").read_bytes())
         if manifest["format"] != FORMAT:
             raise Mismatch(f"checkpoint {path} has format {manifest['format']} (written by protogoal "
-                           f"{manifest.get('version', 'of another version')}); this is {_version()} and reads {FORMAT}")
+                           f"{manifest.get('version', 'of another version')}); this is {__version__} and reads {FORMAT}")
         if KEY not in manifest or f"{manifest['step']:012d}" != path.name:
             raise ValueError(f"checkpoint {path} is damaged: its manifest has no checksum, or is another's")
         for key, expected in (about or {}).items():
@@ -184,13 +184,6 @@ def load(path: Path, about: Mapping[str, str] | None = None) -> tuple[int, dict[
     except (OSError, LookupError, TypeError, AttributeError, EOFError, MemoryError, OverflowError, RuntimeError,
             json.JSONDecodeError, UnicodeDecodeError, zipfile.BadZipFile) as error:
         raise ValueError(f"checkpoint {path} is damaged: {type(error).__name__}") from None
-
-
-def _version() -> str:
-    try:
-        return metadata.version("protogoal")
-    except metadata.PackageNotFoundError:
-        return "unknown"
 
 
 def _all(folder: Path) -> list[Path]:

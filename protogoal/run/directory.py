@@ -15,6 +15,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from protogoal import __version__
 from protogoal.config import config_class
 from protogoal.files import is_leftover, write_new, write_whole
 from protogoal.run.checksums import KEY, seal, unseal
@@ -128,8 +129,8 @@ class RunDirectory:
 
 def versions() -> dict[str, str]:
     """Versions of Python and of the packages that results depend on."""
-    found = {"python": platform.python_version()}
-    for name in ("protogoal", "numpy", "numba", "scipy", "gymnasium", "torch", "nle", "minihack", "ray"):
+    found = {"python": platform.python_version(), "protogoal": __version__}
+    for name in ("numpy", "numba", "scipy", "gymnasium", "torch", "nle", "minihack", "ray"):
         try:
             found[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
