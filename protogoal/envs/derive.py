@@ -29,10 +29,11 @@ from protogoal.envs import known, nethack
 from protogoal.envs.counters import INFO, Counters
 from protogoal.envs.episodes import WHOLE
 from protogoal.envs.first_steps import FirstSteps, remembered_steps
+from protogoal.envs.passed import COUNTER as DOORWAYS
 from protogoal.envs.readable import CROP, Readable, wrappers
 from protogoal.envs.readers import MOST_IDS, channel_ranges, kind_of
 from protogoal.envs.taxi import TaxiSpace
-from protogoal.goals.derived.counters import CounterLevels
+from protogoal.goals.derived.counters import FEW, LEVELS, CounterLevels
 from protogoal.goals.derived.grids import GridValues
 from protogoal.goals.derived.minigrid import DIRECTIONS, MiniGridMap, MiniGridView
 from protogoal.goals.derived.nethack import STATUS, UNTOLD, NetHackMap
@@ -73,7 +74,7 @@ def derive(env: gymnasium.Env[Any, Any], others: Sequence[ProtoGoalSpace] = (), 
             left_out[name] = str(reason)
     made |= {f"your own {i + 1}" if len(others) > 1 else "your own": space for i, space in enumerate(others)}
     if not made:
-        reasons = "; ".join(f"{name} {why}" for name, why in left_out.items()) or "it observes nothing"
+        reasons = "; ".join(f"{name} ({why})" for name, why in left_out.items()) or "it observes nothing"
         raise ValueError(f"no proto-goals follow from what the environment observes ({reasons}); "
                          "name a function that makes them: --space module:function")
     return Derivation(Derived(list(made.values()), _moments(named, first)), made, left_out)
@@ -181,7 +182,7 @@ def _grid(word: str, part: Any, key: str | None) -> ProtoGoalSpace:
 
 def _words(name: str, first: FirstSteps, key: str | None) -> ProtoGoalSpace:
     if not first.changes[name]:
-        raise _None("is read by the network; it did not change within an episode, so its words are no goals")
+        raise _None("the network reads it; it never changes within an episode")
     return BagOfWords(MOST_WORDS, key, name if sum(first.changes.values()) > 1 else "word")
 
 
@@ -208,7 +209,7 @@ def _nethack(name: str, part: Any) -> Maker:
         return lambda first: _numbers(STATUS, first.seen[name], part, name, told)
 
     def none(first: FirstSteps) -> ProtoGoalSpace:
-        raise _None("is read by the network; its goals are those of glyphs")
+        raise _None("the network reads it; its goals are those of glyphs")
 
     return none
 
@@ -218,7 +219,10 @@ def _counters(env: gymnasium.Env[Any, Any], seen: np.ndarray) -> ProtoGoalSpace:
     words = next(inner.names for inner in wrappers(env) if isinstance(inner, Counters))
     counts = [i for i in range(len(words)) if ((seen[:, i] % 1 == 0) & (seen[:, i] >= 0) | np.isnan(seen[:, i])).all()]
     others = [i for i in range(len(words)) if i not in counts]
-    made: list[ProtoGoalSpace] = [CounterLevels([words[i] for i in counts], counts, INFO)] if counts else []
+    made: list[ProtoGoalSpace] = []
+    if counts:
+        levels = FEW if [words[i] for i in counts] == [DOORWAYS] else LEVELS  # an episode holds few doorways
+        made.append(CounterLevels([words[i] for i in counts], counts, INFO, levels))
     if others:
         unbounded = np.full(len(others), np.inf)
         made.append(Numbers.fit([words[i] for i in others], seen[:, others], -unbounded, unbounded, False, others, INFO))

@@ -73,5 +73,5 @@ def in_words(told: dict[str, Any]) -> str:
     lines.append(f"on at the start ({len(on)}): {starts}{more}")
     lines.append("the network reads: " + ", ".join(f"{name} ({how})" for name, how in told["network"].items()))
     for why in dict.fromkeys(told["left_out"].values()):
-        lines.append(f"left out: {', '.join(name for name, reason in told['left_out'].items() if reason == why)} {why}")
+        lines.append(f"no goals from: {', '.join(name for name, reason in told['left_out'].items() if reason == why)} ({why})")
     return "\n".join(lines)

@@ -39,6 +39,7 @@ def test_they_are_goals_of_a_moving_view_and_hidden_from_the_network():
     goals = space_of(ROOMS).space
     names = [goals.name(i) for i in range(goals.size)]
     assert {"doorways passed ≥ 1", "doorways passed ≥ 3", "a doorway entered"} <= set(names)
+    assert [name for name in names if name.startswith("doorways passed ≥")][-1] == "doorways passed ≥ 10"
     batch = own_batch(ROOMS, "", 2)
     assert not any("info" in name for name in batch.observation_spec)
     batch.close()

@@ -1,6 +1,6 @@
 """Counters: levels that a number reached, and that it rose. For what an environment keeps in `info`: an inventory, achievements.
 
-    level ℓ of x:  x ≥ ℓ,   ℓ = 1 … 10, 20, 50, 100, …, 1,000,000
+    level ℓ of x:  x ≥ ℓ,   ℓ = 1 … 10, 20, 50, 100, …, 1,000,000 (FEW: up to 10)
     rose:          x' > x
 """
 
@@ -16,16 +16,19 @@ from protogoal.goals.derived.names_crafter import ACHIEVED
 from protogoal.goals.spaces import ProtoGoalSpace
 
 LEVELS = (*range(1, 11), *(m * 10**k for k in range(1, 6) for m in (2, 5, 10)))
+FEW = LEVELS[:10]
 
 
 class CounterLevels(ProtoGoalSpace):
     """Levels and rises of C counters; observation float [N, …], of which `columns` are taken; NaN turns nothing on."""
 
-    def __init__(self, words: Sequence[str], columns: Sequence[int], key: str | None = None):
+    def __init__(self, words: Sequence[str], columns: Sequence[int], key: str | None = None,
+                 levels: Sequence[int] = LEVELS):
         self.words = tuple(words)
         self.columns = np.asarray(columns, np.int64)
-        super().__init__(len(self.words) * (len(LEVELS) + 1), key)
-        self._levels = np.asarray(LEVELS, np.float64)
+        self.levels = tuple(levels)
+        super().__init__(len(self.words) * (len(self.levels) + 1), key)
+        self._levels = np.asarray(self.levels, np.float64)
 
     @property
     def usual_active(self) -> int:
@@ -33,22 +36,22 @@ class CounterLevels(ProtoGoalSpace):
 
     def _active(self, s: Any, a: Any, s_next: Any) -> Any:
         x = np.asarray(s_next, np.float64)[:, self.columns]  # [N, C]
-        first = (len(LEVELS) + 1) * np.arange(len(self.words))
+        first = (len(self.levels) + 1) * np.arange(len(self.words))
         before = x if s is None else np.asarray(s, np.float64)[:, self.columns]
         rose = np.where(x > before, first, PAD)
-        reached = np.where(x[..., None] >= self._levels, first[:, None] + 1 + np.arange(len(LEVELS)), PAD)
+        reached = np.where(x[..., None] >= self._levels, first[:, None] + 1 + np.arange(len(self.levels)), PAD)
         return ascending(np.concatenate([rose, reached.reshape(len(x), -1)], 1))
 
     def name(self, i: int) -> str:
-        counter, place = divmod(i, len(LEVELS) + 1)
+        counter, place = divmod(i, len(self.levels) + 1)
         word = self.words[counter]
         short = word.rpartition("/")[2].replace("_", " ")
         if place == 0:
             return f"{short} rises"
-        level = LEVELS[place - 1]
+        level = self.levels[place - 1]
         if short in ACHIEVED and word.startswith("achievements/"):
             return ACHIEVED[short] if level == 1 else f"{ACHIEVED[short]} {level} times"
         return f"{short} ≥ {level}"
 
     def kind(self, i: int) -> str:
-        return self.words[i // (len(LEVELS) + 1)]
+        return self.words[i // (len(self.levels) + 1)]

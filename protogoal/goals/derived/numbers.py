@@ -86,7 +86,7 @@ class Numbers(ProtoGoalSpace):
             return f"{word} {sign} {level:.4g}" if np.isfinite(level) else f"{word}, record {k + 1} {sign} (not possible)"
         edges = [-np.inf, *self._edges[number], np.inf]
         low, high = edges[k], edges[k + 1]
-        if np.inf in (low, edges[1]):
+        if np.inf in (low, edges[1]):  # none so high, or no bins at all
             return f"{word}, bin {k + 1} (not possible)"
         if np.isinf(low):
             return f"{word} < {high:.4g}"
