@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -129,13 +130,16 @@ def measure_speed(out: Path, steps: int, repeats: int) -> None:
 # --- soak ---------------------------------------------------------------------------------------------------------
 
 
-def soak(out: Path, minutes: float, engines: tuple[str, ...] = ("ray", "local")) -> None:
-    """soak.csv: memory and CPU time of each process, every few seconds of a long run, and Ray's shared store."""
+def soak(out: Path, minutes: float, engines: Sequence[str] = ("ray", "local"), changed: Sequence[str] = ()) -> None:
+    """soak.csv: memory and CPU time of each process, every few seconds of a long run, and Ray's shared store.
+
+    changed: options for `train` beside the preset's.
+    """
     rows: list[tuple[Any, ...]] = []
     for engine in engines:
         run_path = out / "runs" / f"soak-{engine}-{int(time.time())}"
         run_path.parent.mkdir(parents=True, exist_ok=True)
-        options = ["--engine", engine, "--steps", str(10**9)]
+        options = ["--engine", engine, "--steps", str(10**9), *changed]
         command = [sys.executable, "-m", "protogoal.cli", "train", PRESET, "--run", str(run_path), *options]
         with (run_path.parent / f"{run_path.name}.log").open("wb") as log:
             process = subprocess.Popen(command, stdout=log, stderr=log, env={**os.environ, "OMP_NUM_THREADS": "1"})

@@ -1,7 +1,7 @@
 """Long runs of both engines, with the memory of every process recorded and drawn: soak.csv and soak.png.
 
-`python soak.py --minutes 120 --out runs/torture`; ends with code 1 where a process grew by more than a tenth and 10 MB over the
-second half of its run.
+`python soak.py --minutes 120 --out runs/torture`; options that it does not know are the run's (`--learner.replay_ratio 1`). It ends
+with code 1 where a process grew by more than a tenth and 10 MB over the second half of its run.
 """
 
 import argparse
@@ -16,9 +16,9 @@ if __name__ == "__main__":
     parser.add_argument("--minutes", type=float, default=120.0, help="of each engine (default 120)")
     parser.add_argument("--engines", nargs="+", choices=("local", "ray"), default=["local", "ray"], help="default: both")
     parser.add_argument("--out", type=Path, default=Path("runs/torture"), help="where to write (default runs/torture)")
-    options = parser.parse_args()
+    options, changed = parser.parse_known_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    soak(options.out, options.minutes, tuple(options.engines))
+    soak(options.out, options.minutes, options.engines, changed)
     draw_soak(options.out)
     grown = 0
     for engine, process, early, late in growth(options.out):
