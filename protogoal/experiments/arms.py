@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from protogoal.domains.domain import settled
 from protogoal.experiments import discovered, finished
 from protogoal.experiments.curves import write_csv
 from protogoal.presets import PRESETS
@@ -136,8 +137,11 @@ def _changed_fields(comparison: Comparison, arm: Arm, seed: int, scale: str) -> 
 
 def _link_equal_run(comparison: Comparison, arm: Arm, seed: int, scale: str, out: Path) -> None:
     """Where an experiment beside this one has finished the same run, it becomes this one's too."""
-    path, wanted = run_path(out, arm, seed), _whole_config(comparison, arm, seed, scale)
-    if path.is_symlink() or path.exists() or wanted is None:
+    path = run_path(out, arm, seed)
+    if path.is_symlink() or path.exists():
+        return
+    wanted = _recorded_config(comparison, arm, seed, scale)
+    if wanted is None:
         return
     for file in sorted(out.parent.glob("*/runs/*/config.json")):
         record = json.loads(file.read_text())
@@ -147,18 +151,23 @@ def _link_equal_run(comparison: Comparison, arm: Arm, seed: int, scale: str, out
             return
 
 
-def _whole_config(comparison: Comparison, arm: Arm, seed: int, scale: str) -> dict[str, Any] | None:
-    """The configuration that a run will record; None where options beside it decide (another engine, an own environment)."""
+def _config(comparison: Comparison, arm: Arm, seed: int, scale: str) -> Any:
+    """The configuration that is asked for; None where options beside it decide (another engine, an own environment)."""
     fields = _changed_fields(comparison, arm, seed, scale)
     if arm.preset not in PRESETS or "engine" in fields or scale == "paper":
         return None
-    config: dict[str, Any] = json.loads(json.dumps(to_dict(with_fields(PRESETS[arm.preset], fields))))
-    return config
+    return with_fields(PRESETS[arm.preset], fields)
+
+
+def _recorded_config(comparison: Comparison, arm: Arm, seed: int, scale: str) -> dict[str, Any] | None:
+    """The same as its run will record it, with what is left to the environment decided."""
+    config = _config(comparison, arm, seed, scale)
+    return None if config is None else json.loads(json.dumps(to_dict(settled(config))))
 
 
 def _fingerprint(comparison: Comparison, arm: Arm, seed: int, scale: str) -> str:
-    whole = _whole_config(comparison, arm, seed, scale)
-    return finished.fingerprint(_changed_fields(comparison, arm, seed, scale) if whole is None else whole)
+    config = _config(comparison, arm, seed, scale)
+    return finished.fingerprint(_changed_fields(comparison, arm, seed, scale) if config is None else to_dict(config))
 
 
 def _kept(comparison: Comparison, scale: str, jobs: Sequence[tuple[Arm, int]], out: Path) -> set[finished.Run]:
@@ -213,8 +222,9 @@ def _sigterm_as_interrupt() -> Iterator[None]:
 def _train_one(comparison: Comparison, arm: Arm, seed: int, scale: str, out: Path, children: dict[int, Any]) -> None:
     path = run_path(out, arm, seed)
     _link_equal_run(comparison, arm, seed, scale, out)
-    wanted = _whole_config(comparison, arm, seed, scale)
-    _check_settings(path, _changed_fields(comparison, arm, seed, scale) if wanted is None else dict(_leaves(wanted)))
+    if (path / "config.json").exists():
+        wanted = _recorded_config(comparison, arm, seed, scale)
+        _check_settings(path, _changed_fields(comparison, arm, seed, scale) if wanted is None else dict(_leaves(wanted)))
     if _is_finished(path):
         return
     words = ["resume", str(path)] if (path / "config.json").exists() else arguments(comparison, arm, seed, scale, out)
@@ -236,8 +246,6 @@ def _train_one(comparison: Comparison, arm: Arm, seed: int, scale: str, out: Pat
 
 def _check_settings(path: Path, fields: Mapping[str, Any]) -> None:
     """A run that is there already must have been made with these fields; at another scale, or by an older preset, it was not."""
-    if not (path / "config.json").exists():
-        return
     recorded = json.loads((path / "config.json").read_text())["config"]
     for name, value in fields.items():
         made: Any = recorded

@@ -47,6 +47,19 @@ def test_arms_are_trained_collected_drawn_and_skipped_when_finished(tmp_path):
     assert len(curves.read_csv(tmp_path / "other" / "curves.csv")) == len(rows) // 2
 
 
+def test_finished_runs_of_deep_agents_are_found_again(tmp_path):
+    """What their settings leave to the environment (network.core, replay's size) stands decided in config.json."""
+    small = COMPARISONS["baba-small"]
+    one = replace(small, arms=small.arms[:1], scales={"smoke": arms.Scale(1000, 1)})
+    one.run("smoke", None, tmp_path / "one")
+    record = next((tmp_path / "one" / "runs").glob("*/run.db"))
+    before = record.stat().st_mtime_ns
+    one.run("smoke", None, tmp_path / "one")
+    assert record.stat().st_mtime_ns == before
+    replace(one, name="other").run("smoke", None, tmp_path / "other")
+    assert all(path.is_symlink() for path in (tmp_path / "other" / "runs").iterdir())
+
+
 def test_seeds_are_added_to_numbers_that_were_made_elsewhere(tmp_path):
     out = tmp_path / "toy"
     TAXI.run("smoke", 1, out)
