@@ -94,16 +94,14 @@ def estimators(quick: bool) -> list[dict[str, Any]]:
     from reference.lspi import lspi_seek_avoid
 
     from protogoal.goals.features import observation_features
-    from protogoal.goals.table import pack_columns
     from protogoal.goals.values import EstimatorSettings, seek_avoid_values
 
     goals, n, some = (200, 1024, 30) if quick else (1000, 1024, 30)
     repeats = 2 if quick else 5
     batch, settings = batch_of(n, ACTIONS), EstimatorSettings()
     attained = distinct_columns(batch.bits, goals)
-    packed = pack_columns(attained)
-    found = seek_avoid_values(batch, packed, ACTIONS, settings, 0)  # compiles
-    fast = seconds(lambda: seek_avoid_values(batch, packed, ACTIONS, settings, 0), repeats) / goals
+    found = seek_avoid_values(batch, attained, ACTIONS, settings, 0)  # compiles
+    fast = seconds(lambda: seek_avoid_values(batch, attained, ACTIONS, settings, 0), repeats) / goals
     rng = np.random.default_rng(0)  # the same projections
     z, z_next = observation_features(batch.observation, batch.next_observation, settings.projections, 0, rng)
     picked = np.linspace(0, goals - 1, some).astype(int)
@@ -124,7 +122,6 @@ def estimators(quick: bool) -> list[dict[str, Any]]:
 
 def growth(quick: bool) -> list[dict[str, Any]]:
     """Milliseconds a goal as one size doubles at a time; reference: 256 goals, 1,024 transitions, 32 projections, 4 actions."""
-    from protogoal.goals.table import pack_columns
     from protogoal.goals.values import EstimatorSettings, seek_avoid_values
 
     base = {"goals": 256, "transitions": 1024, "projections": 32, "actions": 4}
@@ -135,11 +132,11 @@ def growth(quick: bool) -> list[dict[str, Any]]:
         if quick:
             size["goals"] //= 4
         batch = batch_of(size["transitions"], size["actions"])
-        packed = pack_columns(distinct_columns(batch.bits, size["goals"]))
+        attained = distinct_columns(batch.bits, size["goals"])
         settings = EstimatorSettings(projections=size["projections"])
 
-        def work(batch: Any = batch, packed: Any = packed, size: Any = size, settings: Any = settings) -> None:
-            seek_avoid_values(batch, packed, size["actions"], settings, 0)
+        def work(batch: Any = batch, attained: Any = attained, size: Any = size, settings: Any = settings) -> None:
+            seek_avoid_values(batch, attained, size["actions"], settings, 0)
 
         work()
         spent = seconds(work, 2 if quick else 4) / size["goals"] * 1e3

@@ -11,7 +11,7 @@ TESTS = Path(__file__).parent
 LISTED: dict[str, dict[str, str]] = {
     "agents/test_agent57_agent.py": {"_targets": "nothing public tells the targets; compared with a slow version"},
     "deep/test_device.py": {"_python_dispatch": "PyTorch's own way to see every operation", "_pytree": "the same"},
-    "goals/test_values.py": {"_digest": "two columns with one hash, which no data would give"},
+    "envs/test_minihack.py": {"_obs_buffers": "NLE's own: the screens that it fills", "_pynethack": "the same"},
     "record/test_store.py": {"_connection": "a disk that is full, as SQLite sees it"},
     "run/test_ray_limits.py": {"_private": "Ray's own: the address of a cluster that another test left"},
     "torture/test_fuzz_commands.py": {"_SubParsersAction": "argparse's own: the grammar of the command", "_actions": "the same"},

@@ -33,7 +33,6 @@ from protogoal.experiments.curves import read_csv, write_csv
 from protogoal.files import write_whole
 from protogoal.goals.evaluator import PGESettings, ProtoGoalEvaluator
 from protogoal.goals.plausibility import WORDS, Verdict
-from protogoal.goals.table import pack_columns
 from protogoal.goals.values import EstimatorSettings, SeekAvoid, seek_avoid_values
 from protogoal.record.statistics import t_interval
 from protogoal.run.directory import commit
@@ -160,7 +159,7 @@ def feed(evaluator: ProtoGoalEvaluator, experience: Experience, first: int, last
 def paper_values(dynamics: Dynamics, experience: Experience, rows: NDArray[np.int64], seed: int) -> SeekAvoid:
     """Seek and avoid values of every bit by LSPI, from some transitions."""
     batch = experience.batch(rows)
-    return seek_avoid_values(batch, pack_columns(np.asarray(batch.bits)), dynamics.num_actions, EstimatorSettings(), seed)
+    return seek_avoid_values(batch, np.asarray(batch.bits), dynamics.num_actions, EstimatorSettings(), seed)
 
 
 def _values(domain: str, seen: NDArray[np.int64], dynamics: Dynamics, values: SeekAvoid, evaluator: ProtoGoalEvaluator) -> Rows:

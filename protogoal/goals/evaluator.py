@@ -204,8 +204,8 @@ class ProtoGoalEvaluator:
                 raise ValueError("pruning by values needs a batch of transitions")
             # DEVIATION(D6): goals never observed are pruned whatever their values, so none are computed for them.
             active = sparse_bits(table.check_bits(np.asarray(batch.bits))) if batch.active is None else batch.active
-            goals, packed = table.attained_packed(active)
-            some = seek_avoid_values(batch, packed, self.num_actions, self.settings.estimator,
+            goals, attained = table.attained_among(active)
+            some = seek_avoid_values(batch, attained, self.num_actions, self.settings.estimator,
                                      np.random.default_rng(self._seed))  # chance in it is not chance between refreshes
             return self.refresh_values(some.scatter(goals, table.size))
         if self.settings.pruning == "trials":

@@ -28,7 +28,6 @@ FADE = 0.97  # what a pursuit weighs beside the one after it, in the tallies of 
 RECENT_TASK = 100  # pursuits of the task that its success is taken over
 RECENT_LENGTHS = 256  # successful pursuits of any goal whose lengths are kept
 
-Packed = NDArray[np.uint64]
 Some = slice | NDArray[np.int64]  # of the goals
 
 
@@ -155,22 +154,16 @@ class GoalTable:
             array = array.astype(np.bool_)
         return array
 
-    def attained_packed(self, active: NDArray[np.integer[Any]]) -> tuple[NDArray[np.int64], Packed]:
-        """Counted goals whose bits all occur in lists of ids [n, L], ascending [m]; and which transitions attain each of them.
+    def attained_among(self, active: NDArray[np.integer[Any]]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Counted goals whose bits all occur in lists of ids [n, L], ascending [m]; and which transitions attain each, bool [n, m].
 
-        The latter are uint64 [m, ⌈n/64⌉]: bit t mod 64 of word t div 64 is transition t. No other goal is attained.
+        No other goal is attained.
         """
         occurs = np.zeros(self.num_bits + 1, np.bool_)  # the last one is the padding
         occurs[active], occurs[-1] = True, True
         goals = np.flatnonzero(self.count > 0)
         goals = goals[occurs[self._members[goals]].all(1)]
-        return goals, pack_columns(attained_in(active, self._members[goals]))
-
-    def attained(self, bits: ArrayLike, goals: ArrayLike | None = None) -> NDArray[np.bool_]:
-        """Which transitions attain which goal, bits [n, B] → bool [n, G]; of the given goals only, if any are given."""
-        array = self.check_bits(bits)
-        members = self.member_array if goals is None else self._members[np.asarray(goals, np.int64)]
-        return attained_by(array, members)
+        return goals, attained_in(active, self._members[goals])
 
     # --- experience -----------------------------------------------------------------------------------------------
 
@@ -373,30 +366,6 @@ def attained_by(bits: NDArray[np.bool_], members: NDArray[np.integer[Any]]) -> N
         if (column >= 0).any():
             result &= bits[:, column] | (column < 0)
     return result
-
-
-def pack_columns(bits: NDArray[np.bool_]) -> Packed:
-    """Columns of bool [n, B] as words of 64 transitions, uint64 [B, ⌈n/64⌉]."""
-    words = max(1, -(-len(bits) // 64))
-    packed = np.zeros((bits.shape[1], words * 8), np.uint8)
-    octets = np.packbits(bits, axis=0, bitorder="little").T  # [B, ⌈n/8⌉]
-    packed[:, : octets.shape[1]] = octets
-    return packed.view("<u8").astype(np.uint64, copy=False)
-
-
-def unpack_columns(packed: Packed, n: int) -> NDArray[np.bool_]:
-    """The inverse: uint64 [G, W] → bool [n, G]."""
-    octets = np.ascontiguousarray(packed.astype("<u8", copy=False)).view(np.uint8)
-    return np.unpackbits(octets, axis=1, count=n, bitorder="little").T.astype(np.bool_)
-
-
-@nb.njit(cache=True)
-def popcount(word: np.uint64) -> np.int64:
-    """Number of bits that are on in a 64-bit word."""
-    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
-    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
-    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
 @nb.njit(cache=True)

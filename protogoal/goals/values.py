@@ -3,19 +3,17 @@
 A goal g has the cumulant +b_g (seek) or −b_g (avoid) and the continuation γ(1 − b_g); `lspi.py` solves for them. This is the
 paper's own evidence, `pruning = values`; `plausibility.judge_values` turns it into verdicts. A tabular agent has them already.
 
-Legend: n transitions, D observation size, K features, A actions, B proto-goals, G goals, W = ⌈n/64⌉ words.
+Legend: n transitions, D observation size, K features, A actions, B proto-goals, G goals.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from protogoal.goals.active import AnyIds
 from protogoal.goals.features import observation_features
 from protogoal.goals.lspi import LSPI
-from protogoal.goals.table import popcount, unpack_columns
 from protogoal.settings import Settings, ranged
 
 Floats = NDArray[np.float64]
@@ -104,29 +102,24 @@ class EstimatorSettings(Settings):
 
 
 def seek_avoid_values(
-    batch: TransitionBatch,
-    attained_packed: NDArray[np.uint64],
-    num_actions: int,
-    settings: EstimatorSettings,
+    batch: TransitionBatch, attained: NDArray[np.bool_], num_actions: int, settings: EstimatorSettings,
     rng: np.random.Generator | int,
 ) -> SeekAvoid:
-    """Returns seek and avoid values of all goals.
+    """Returns seek and avoid values of all goals, from which transition attains which, bool [n, G].
 
-    `attained_packed` is uint64[G, W]: bit t % 64 of word t // 64 says whether transition t attains the goal. Goals
-    attained on the same transitions have the same values and are solved once. Goals that the batch never attains get
+    Goals attained on the same transitions have the same values and are solved once. Goals that the batch never attains get
     NaN. `rng`, a generator or a seed, draws the projections.
     """
     n = len(batch.action)
-    words = (n + 63) // 64
-    if attained_packed.ndim != 2 or attained_packed.shape[1] != words or attained_packed.dtype != np.uint64:
-        raise ValueError(
-            f"attained_packed is {attained_packed.dtype}{list(attained_packed.shape)}, "
-            f"must be uint64[G, {words}] for {n} transitions"
-        )
+    if attained.ndim != 2 or len(attained) != n or attained.dtype != np.bool_:
+        raise ValueError(f"attained is {attained.dtype}{list(attained.shape)}, must be bool[{n}, G] for {n} transitions")
     if batch.action.min() < 0 or batch.action.max() >= num_actions:
         low, high = batch.action.min(), batch.action.max()
         raise ValueError(f"actions reach from {low} to {high}, must be in [0, {num_actions})")
-    distinct, inverse, hits = _distinct_rows(np.ascontiguousarray(attained_packed))
+    packed = np.ascontiguousarray(np.packbits(attained, axis=0).T)  # [G, ⌈n/8⌉]
+    as_one = packed.view(f"V{packed.shape[1]}")[:, 0]  # compared as a whole
+    _, distinct, inverse = np.unique(as_one, return_index=True, return_inverse=True)
+    hits = attained.sum(0)
     solved = np.flatnonzero(hits[distinct] > 0)
     columns = np.full((3, len(distinct)), np.nan)
     if len(solved):
@@ -136,37 +129,9 @@ def seek_avoid_values(
                          settings.discount, settings.policy_iterations, settings.ridge)
         for start in range(0, len(solved), settings.goals_at_once):
             chunk = solved[start : start + settings.goals_at_once]
-            columns[:, chunk] = estimator.values(unpack_columns(attained_packed[distinct[chunk]], n))
+            columns[:, chunk] = estimator.values(attained[:, distinct[chunk]])
         # A system without a finite solution says nothing about its goal, which is then judged with optimism.
         columns[:, ~np.isfinite(columns[:2]).all(axis=0)] = np.nan
         columns[~np.isfinite(columns)] = np.nan
     seek_max, seek_mean, avoid_mean = columns[:, inverse]
     return SeekAvoid(seek_max, seek_mean, avoid_mean, hits)
-
-
-def _distinct_rows(packed: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Rows that differ, as indices [U]; for every row which of them it equals, [G]; ones in every row, [G]."""
-    key, hits = _digest(packed)
-    _, distinct, inverse = np.unique(key, return_index=True, return_inverse=True)
-    if not np.array_equal(packed[distinct[inverse]], packed):  # two different rows with one hash: compare whole rows
-        _, distinct, inverse = np.unique(packed, axis=0, return_index=True, return_inverse=True)
-    return distinct, inverse.reshape(-1), hits
-
-
-@njit(cache=True)
-def _digest(packed):  # type: ignore[no-untyped-def]
-    """A 64-bit hash of each row, and the number of ones in it."""
-    goals, words = packed.shape
-    key = np.empty(goals, np.uint64)
-    hits = np.empty(goals, np.int64)
-    for g in range(goals):
-        h = np.uint64(0x9E3779B97F4A7C15)
-        ones = np.int64(0)
-        for w in range(words):
-            x = packed[g, w]
-            h = (h ^ x) * np.uint64(0xFF51AFD7ED558CCD)
-            h ^= h >> np.uint64(32)
-            ones += popcount(x)
-        key[g] = h
-        hits[g] = ones
-    return key, hits

@@ -11,9 +11,8 @@ from protogoal.goals.table import (
     RECENT_TASK,
     TASK,
     GoalTable,
+    attained_by,
     attained_in,
-    pack_columns,
-    unpack_columns,
 )
 
 
@@ -31,13 +30,11 @@ def test_attainment_of_all_goals_equals_the_slow_version(seed, n):
     table = random_table(rng)
     bits = rng.random((n, 12)) < 0.5
     expected = attained(bits, [table.members(g) for g in range(table.size)])
-    np.testing.assert_array_equal(table.attained(bits), expected)
+    np.testing.assert_array_equal(attained_by(bits, table.member_array), expected)
     table.count[:] = rng.integers(2, size=table.size)
-    goals, packed = table.attained_packed(sparse_bits(bits))
-    np.testing.assert_array_equal(unpack_columns(packed, n), expected[:, goals])
+    goals, found = table.attained_among(sparse_bits(bits))
+    np.testing.assert_array_equal(found, expected[:, goals])
     assert not (expected & (table.count > 0))[:, np.setdiff1d(np.arange(table.size), goals)].any()
-    some = rng.integers(table.size, size=5)
-    np.testing.assert_array_equal(table.attained(bits, some), expected[:, some])
 
 
 def observe(table, before, after, reward=None):
@@ -114,13 +111,6 @@ def test_sparse_bits_name_what_is_on_and_goals_are_on_in_the_states_that_have_al
         for k in range(4):
             if some[t, k] >= 0:
                 assert on[t, k] == bits[t, some[t, k]]
-
-
-@given(st.integers(1, 300))
-@settings(deadline=None)
-def test_packing_and_unpacking_are_inverse(n):
-    bits = np.random.default_rng(n).random((n, 5)) < 0.5
-    np.testing.assert_array_equal(unpack_columns(pack_columns(bits), n), bits)
 
 
 def test_an_and_of_ands_is_the_union_of_the_bits_and_is_kept_once():

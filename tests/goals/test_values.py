@@ -5,7 +5,6 @@ import pytest
 
 from protogoal.goals import values as module
 from protogoal.goals.features import observation_features
-from protogoal.goals.table import pack_columns
 from protogoal.goals.values import EstimatorSettings, SeekAvoid, TransitionBatch, seek_avoid_values
 
 SETTINGS = EstimatorSettings(ridge=1.0)
@@ -25,7 +24,7 @@ def fields_of(found):
 
 
 def test_goals_that_the_batch_never_attains_have_no_values():
-    found = seek_avoid_values(grid_batch(), pack_columns(grid_batch().bits), 3, SETTINGS, 0)
+    found = seek_avoid_values(grid_batch(), grid_batch().bits, 3, SETTINGS, 0)
     assert found.hits[5] == 0
     assert np.isnan([found.seek_max[5], found.seek_mean[5], found.avoid_mean[5]]).all()
     assert np.isfinite(found.controllability[:5]).all()
@@ -41,36 +40,23 @@ def test_equal_columns_have_equal_values_and_are_solved_once(monkeypatch):
             return super().values(attained)
 
     monkeypatch.setattr(module, "LSPI", Counting)
-    packed = pack_columns(batch.bits[:, [0, 1, 0, 2, 1, 0, 5]])
-    found = seek_avoid_values(batch, packed, 3, SETTINGS, 0)
+    found = seek_avoid_values(batch, batch.bits[:, [0, 1, 0, 2, 1, 0, 5]], 3, SETTINGS, 0)
     assert sum(solved) == 3
     for values in fields_of(found):
         np.testing.assert_array_equal(values[[0, 0, 1]], values[[2, 5, 4]])
 
 
-def test_two_columns_with_one_hash_are_still_told_apart(monkeypatch):
-    batch = grid_batch()
-    packed = pack_columns(batch.bits)
-    expected = seek_avoid_values(batch, packed, 3, SETTINGS, 0)
-    digest = module._digest
-    monkeypatch.setattr(module, "_digest", lambda rows: (np.zeros(len(rows), np.uint64), digest(rows)[1]))
-    found = seek_avoid_values(batch, packed, 3, SETTINGS, 0)
-    for ours, theirs in zip(fields_of(found), fields_of(expected), strict=True):
-        np.testing.assert_allclose(ours, theirs, atol=1e-5)
-
-
 def test_chunks_do_not_change_the_values():
     batch = grid_batch()
-    packed = pack_columns(batch.bits)
-    whole = seek_avoid_values(batch, packed, 3, SETTINGS, 0)
-    pieces = seek_avoid_values(batch, packed, 3, module.EstimatorSettings(**{**vars(SETTINGS), "goals_at_once": 2}), 0)
+    whole = seek_avoid_values(batch, batch.bits, 3, SETTINGS, 0)
+    pieces = seek_avoid_values(batch, batch.bits, 3, module.EstimatorSettings(**{**vars(SETTINGS), "goals_at_once": 2}), 0)
     for ours, theirs in zip(fields_of(pieces), fields_of(whole), strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-5)
 
 
 def test_the_same_seed_gives_the_same_values():
     batch = grid_batch()
-    one, other = (seek_avoid_values(batch, pack_columns(batch.bits), 3, SETTINGS, 7) for _ in range(2))
+    one, other = (seek_avoid_values(batch, batch.bits, 3, SETTINGS, 7) for _ in range(2))
     for ours, theirs in zip(fields_of(one), fields_of(other), strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
@@ -83,7 +69,7 @@ def test_a_system_without_a_finite_solution_leaves_its_goal_unknown(monkeypatch)
 
     monkeypatch.setattr(module, "LSPI", lambda *_: Broken())
     batch = grid_batch()
-    found = seek_avoid_values(batch, pack_columns(batch.bits), 3, EstimatorSettings(), 0)
+    found = seek_avoid_values(batch, batch.bits, 3, EstimatorSettings(), 0)
     unknown = np.isnan(found.controllability[:5])
     assert unknown.sum() == 1
     assert np.isnan(found.seek_max[:5][unknown]).all()
@@ -154,9 +140,9 @@ def test_an_empty_batch_is_refused():
 def test_actions_and_attainments_that_do_not_fit_are_refused():
     batch = grid_batch()
     with pytest.raises(ValueError, match=r"actions reach from 0 to 2, must be in \[0, 2\)"):
-        seek_avoid_values(batch, pack_columns(batch.bits), 2, EstimatorSettings(), 0)
-    with pytest.raises(ValueError, match=r"must be uint64\[G, 4\] for 200 transitions"):
-        seek_avoid_values(batch, np.zeros((3, 2), np.uint64), 3, EstimatorSettings(), 0)
+        seek_avoid_values(batch, batch.bits, 2, EstimatorSettings(), 0)
+    with pytest.raises(ValueError, match=r"attained is bool\[3, 2\], must be bool\[200, G\]"):
+        seek_avoid_values(batch, np.zeros((3, 2), bool), 3, EstimatorSettings(), 0)
 
 
 @pytest.mark.parametrize(
