@@ -65,9 +65,8 @@ class LSPI:
         avoid = -seek
         for _ in range(self.policy_iterations - 1):
             seek, avoid = self._greedy(seek, attained, +1.0), self._greedy(avoid, attained, -1.0)
-        seek_max, seek_mean = _values(self._action_values(self.z, seek))
-        _, avoid_mean = _values(self._action_values(self.z, avoid))
-        return seek_max, seek_mean, avoid_mean
+        seek, avoid = (self._action_values(self.z, weights).max(-1) for weights in (seek, avoid))  # V(s), [n, G]
+        return seek.max(0), seek.mean(0), avoid.mean(0)
 
     def _action_values(self, z: Floats, weights: Floats) -> Floats:
         """Q(s, a) of every goal, [n, G, A]."""
@@ -96,7 +95,7 @@ class LSPI:
 
     def _greedy(self, weights: Floats, attained: NDArray[np.bool_], sign: float) -> Floats:
         """LSTDQ of the policy that is greedy for `weights` [G, d], goal by goal; [G, d]."""
-        policy = _argmax(self._action_values(self.z_next, weights))  # [G, n]
+        policy = np.ascontiguousarray(self._action_values(self.z_next, weights).argmax(-1).T)  # [G, n]
         out = np.empty_like(weights)
         k = self.z.shape[1]
         blocks = np.empty((self.num_actions, self.num_actions, k, k))
@@ -112,38 +111,6 @@ def solve(matrix: Floats, right: Floats) -> Floats:
     """Solves matrix·x = right with full row exchanges; NaN if the matrix is singular."""
     _, _, solution, info = lapack.dgesv(matrix, right)
     return np.full_like(right, np.nan) if info else np.asarray(solution)
-
-
-@njit(cache=True)
-def _argmax(q):  # type: ignore[no-untyped-def]
-    """argmax_a Q, the first of equals, int16[G, n] from q [n, G, A]."""
-    n, goals, num_actions = q.shape
-    best = np.empty((goals, n), np.int16)
-    for i in range(n):
-        for g in range(goals):
-            value, choice = q[i, g, 0], 0
-            for a in range(1, num_actions):
-                better = q[i, g, a] > value  # without a branch: which action wins cannot be predicted
-                value = q[i, g, a] if better else value
-                choice = a if better else choice
-            best[g, i] = choice
-    return best
-
-
-@njit(cache=True)
-def _values(q):  # type: ignore[no-untyped-def]
-    """(max_i, mean_i) of max_a Q, each [G], from q [n, G, A]."""
-    n, goals, num_actions = q.shape
-    largest = np.full(goals, -np.inf)
-    total = np.zeros(goals)
-    for i in range(n):
-        for g in range(goals):
-            value = q[i, g, 0]
-            for a in range(1, num_actions):
-                value = max(value, q[i, g, a])
-            largest[g] = max(largest[g], value)
-            total[g] += value
-    return largest, total / n
 
 
 @njit(cache=True, fastmath=True)

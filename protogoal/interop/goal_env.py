@@ -22,6 +22,7 @@ are drawn ∝ 1/√N from the plausible ones that the transition attained (paper
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -110,8 +111,10 @@ class ProtoGoalEnv(gymnasium.Env[dict[str, Any], Any]):
         self.goal = TASK
         self.np_random = np.random.default_rng(np.random.SeedSequence(seed).spawn(1)[0])
         self._by_values = self.evaluator.settings.pruning == "values"
-        kept = self.settings.replay_size if self._by_values else 1
-        self._replay = _Replay(self._shown or env.observation_space, kept)
+        self._part = self._shown or env.observation_space  # of an observation, which is kept as a vector
+        if not isinstance(spaces.flatten_space(self._part), spaces.Box):
+            raise ValueError(f"the observation space must flatten into a vector, not {type(self._part).__name__}")
+        self._replay: deque[tuple[Any, ...]] = deque(maxlen=self.settings.replay_size)  # the fields of a `TransitionBatch`
         self._seen: list[tuple[Any, ...]] = []  # bits before, action, bits, reward, is a trial, is the first of an episode
         self._steps = self._episode_steps = 0
         self._is_paid = False
@@ -220,7 +223,9 @@ class ProtoGoalEnv(gymnasium.Env[dict[str, Any], Any]):
         if not self._by_values:
             self.evaluator.refresh()
         elif len(self._replay) > 1:
-            self.evaluator.refresh(self._replay.sample(self.evaluator.settings.batch_size, self.np_random))
+            kept, most = list(self._replay), self.evaluator.settings.batch_size
+            rows = self.np_random.choice(len(kept), min(most, len(kept)), replace=False)
+            self.evaluator.refresh(TransitionBatch(*(np.array(column) for column in zip(*(kept[i] for i in rows), strict=True))))
 
     def _choose(self) -> int:
         goals = self.evaluator.goal_set
@@ -259,7 +264,7 @@ class ProtoGoalEnv(gymnasium.Env[dict[str, Any], Any]):
     ) -> None:
         self._steps += 1
         if self._by_values:
-            self._replay.add(before, action, self._observation, terminated, self._bits)
+            self._replay.append((_flat(self._part, before), action, _flat(self._part, self._observation), terminated, self._bits))
         self._seen.append((bits_before, action, self._bits, reward, is_trial, self._episode_steps == 0))
         self._episode_steps += 1
         if len(self._seen) >= OBSERVED:
@@ -339,24 +344,3 @@ def _stack(observations: list[Any]) -> Any:
     if isinstance(first, Mapping):
         return {key: _stack([observation[key] for observation in observations]) for key in first}
     return observations if isinstance(first, (str, bytes)) else np.stack([np.asarray(o) for o in observations])
-
-
-class _Replay:
-    """The last transitions, flattened; a ring."""
-
-    def __init__(self, space: spaces.Space[Any], capacity: int):
-        if not isinstance(spaces.flatten_space(space), spaces.Box):
-            raise ValueError(f"the observation space must flatten into a vector, not {type(space).__name__}")
-        self._space, self._capacity, self._added = space, capacity, 0
-        self._kept: list[tuple[Any, ...]] = []  # the fields of a `TransitionBatch`
-
-    def __len__(self) -> int:
-        return len(self._kept)
-
-    def add(self, s: Any, a: int, s_next: Any, terminated: bool, bits: NDArray[np.bool_]) -> None:
-        place, self._added = self._added % self._capacity, self._added + 1
-        self._kept[place : place + 1] = [(_flat(self._space, s), a, _flat(self._space, s_next), terminated, bits)]
-
-    def sample(self, n: int, rng: np.random.Generator) -> TransitionBatch:
-        rows = rng.choice(len(self), min(n, len(self)), replace=False)
-        return TransitionBatch(*(np.array(column) for column in zip(*(self._kept[i] for i in rows), strict=True)))
