@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,6 +24,7 @@ from protogoal.record.measures import CellMap, Measure
 from protogoal.record.palette import BLUE, GREEN, LARGE_SPACE, LIGHT, RUNS, VERDICT, VERMILLION
 from protogoal.record.queries import Curve
 from protogoal.record.schema import SEQUENCE
+from protogoal.record.seeds import Line
 
 _DASHES: dict[str, Any] = {"declared": ":", "observed": "--", "undecided": (0, (1, 3)), "controllable": "-.", "plausible": "-",
                            "offered": (0, (6, 2)), "mastered": "-"}
@@ -42,15 +41,6 @@ _INK = "#010203"
 def run_colours(labels: list[str]) -> dict[str, str]:
     """The colour of each run, the same in every figure."""
     return {label: RUNS[index % len(RUNS)] for index, label in enumerate(labels)}
-
-
-@dataclass(frozen=True)
-class Line:
-    """A curve and its label: of one run, or the mean of `seeds`, which are drawn thin behind it."""
-
-    label: str
-    curve: Curve
-    seeds: Sequence[Curve] = ()
 
 
 def success_figure(lines: list[Line]) -> Figure:

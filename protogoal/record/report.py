@@ -139,21 +139,9 @@ def _seeds(facts: list[RunFacts]) -> str:
     return "".join(f"<p><b>{_text(label)}</b>: success {_text(words_of)}.</p>" for label, words_of in told if words_of)
 
 
-def _lines(curves: list[Curve], facts: list[RunFacts], value: str) -> list[figures.Line]:
-    """What is drawn of each configuration: its run, or the mean of its seeds with them behind it."""
-    lines = []
-    for group in seeds.groups(facts):
-        members = [curves[place] for place in group.members if len(curves[place]["step"])]
-        if len(members) > 1:
-            lines.append(figures.Line(group.label, seeds.mean_curve(members, value), members))
-        elif members:
-            lines.append(figures.Line(group.label, members[0]))
-    return lines
-
-
 def _success(runs: list[tuple[str, StoreReader]], facts: list[RunFacts], files: FigureFiles) -> str:
     curves = [queries.success_curve(reader) for _, reader in runs]
-    lines = _lines(curves, facts, "success")
+    lines = seeds.lines(curves, facts, "success")
     if not lines:
         return "<p class=label>The task has not been played yet.</p>"
     files.table("success", [{"run": label, **row} for (label, _), curve in zip(runs, curves, strict=True) for row in _rows(curve)])
@@ -163,7 +151,7 @@ def _success(runs: list[tuple[str, StoreReader]], facts: list[RunFacts], files: 
         drawn = _figure(f"Success at the task, with its 95 % interval{over}",
                         files.draw("success", figures.success_figure(lines)))
     if any((curve["success"] != curve["mean_return"]).any() for curve in curves):  # else it would be the same curve
-        lines = _lines(curves, facts, "mean_return")
+        lines = seeds.lines(curves, facts, "mean_return")
         drawn += _figure("Return at the task" + over, files.draw("return", figures.return_figure(lines)))
     return drawn
 
@@ -184,7 +172,7 @@ def _metrics(runs: list[tuple[str, StoreReader]], facts: list[RunFacts], files: 
     curves = {name: [queries.metric_curve(reader, name) for _, reader in runs] for name in names}
     files.table("metrics", [{"metric": name, "run": label, **row} for name, each in curves.items()
                             for (label, _), curve in zip(runs, each, strict=True) for row in _rows(curve)])
-    shown = {name: _lines(each, facts, "value") for name, each in list(curves.items())[:MOST_METRICS]}
+    shown = {name: seeds.lines(each, facts, "value") for name, each in list(curves.items())[:MOST_METRICS]}
     labels = [group.label for group in seeds.groups(facts)]
     drawn = _figure("Other numbers", files.draw("metrics", figures.metrics_figure(shown, labels)))
     return f"<details><summary>Other numbers: {_text(', '.join(shown))}</summary>{drawn}</details>"

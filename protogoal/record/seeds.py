@@ -1,11 +1,12 @@
 """Runs of one configuration that differ in their seed alone, told as one: a mean curve and its interval.
 
 A run's record says which configuration it has (`configuration`, a checksum of all settings but the seed); one that does not is
-compared by preset, agent and steps. Called by record/report.py and the page's overview.
+compared by preset, agent and steps. `lines` says what the report and the page's overview draw.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,6 +62,30 @@ def mean_curve(curves: list[Curve], value: str) -> Curve:
     if value == "success":
         low, high = np.maximum(low, 0.0), np.minimum(high, 1.0)
     return {"step": grid, "seconds": np.mean(seconds, axis=0), value: each.mean(0), "low": low, "high": high}
+
+
+@dataclass(frozen=True)
+class Line:
+    """A curve to draw, and its label: of one run, or the mean of `seeds`, which are drawn thin behind it."""
+
+    label: str
+    curve: Curve
+    seeds: Sequence[Curve] = ()
+    run: int = 0
+    """The place of its run, or of the first of them: it has one colour in every figure."""
+
+
+def lines(curves: Sequence[Curve], facts: list[RunFacts], value: str, together: bool = True) -> list[Line]:
+    """The curves of runs that have any points; with `together`, runs that differ in their seed alone are one line."""
+    drawn = []
+    for group in groups(facts) if together else [Group(fact.label, (place,)) for place, fact in enumerate(facts)]:
+        places = [place for place in group.members if len(curves[place]["step"])]
+        if len(places) > 1:
+            several = [curves[place] for place in places]
+            drawn.append(Line(group.label, mean_curve(several, value), several, places[0]))
+        elif places:
+            drawn.append(Line(facts[places[0]].label, curves[places[0]], (), places[0]))
+    return drawn
 
 
 def success_words(facts: list[RunFacts]) -> str:

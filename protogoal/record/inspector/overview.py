@@ -6,6 +6,7 @@ else asked again.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from protogoal.record.inspector.layout import figures, trees
 from protogoal.record.inspector.runs import Runs
 from protogoal.record.inspector.tree import Node, h, nothing, trouble
 from protogoal.record.palette import theme
+from protogoal.record.queries import Curve
 from protogoal.record.run_facts import RunFacts, run_facts
 from protogoal.record.schema import SEQUENCE
 
@@ -50,7 +52,7 @@ def register(app: Dash, runs: Runs) -> None:
             raise PreventUpdate
         look = theme(theme_name)
         tiles: list[Any] = []
-        shown: list[tuple[RunFacts, plots.Named]] = []
+        shown: list[tuple[int, RunFacts, Curve]] = []
         events: list[Any] = []
         names: list[str] = []
         funnels: list[Any] = [None] * len(runs)
@@ -66,18 +68,18 @@ def register(app: Dash, runs: Runs) -> None:
                 tiles.append(trouble(label, error))
                 continue
             tiles.append(_tiles(facts, look.run(index)))
-            shown.append((facts, plots.Named(label, look.run(index), curve)))
+            shown.append((index, facts, curve))
             if stages["step"].size:
                 funnels[index] = plots.funnel(stages, x, look)
             events += [_event(event, label if len(chosen) > 1 else "") for event in told]
-        tiles[:0] = _seed_words([facts for facts, _ in shown]) if together else []
+        tiles[:0] = _seed_words([facts for _, facts, _ in shown]) if together else []
         if not chosen:
             tiles.append(nothing("Choose a run above."))
         side_by_side = "columns" if sum(funnel is not None for funnel in funnels) < 2 else "columns stacked"
         told_or_nothing = events or [nothing("Nothing yet.")]
         hidden = [funnel is None for funnel in funnels]
-        is_success = not shown or any(np.isfinite(named.curve["success"]).any() for _, named in shown)
-        success = plots.success(_merged(shown, "success" if is_success else "mean_return", together), x, look)
+        is_success = not shown or any(np.isfinite(curve["success"]).any() for *_, curve in shown)
+        success = plots.success(_lines(shown, "success" if is_success else "mean_return", together), x, look)
         return tiles, success, told_or_nothing, names, side_by_side, *funnels, *hidden
 
     @app.callback(Output("metric", "value"), Input("metric", "options"), State("metric", "value"))
@@ -92,32 +94,20 @@ def register(app: Dash, runs: Runs) -> None:
                     tab: str) -> Any:
         if tab != "overview" or name is None:
             raise PreventUpdate
-        look = theme(theme_name)
-        shown: list[tuple[RunFacts, plots.Named]] = []
+        shown: list[tuple[int, RunFacts, Curve]] = []
         for index in sorted(chosen or []):
             try:
                 with runs.open(index) as reader:
-                    label = runs.labels[index]
-                    named = plots.Named(label, look.run(index), queries.metric_curve(reader, name))
-                    shown.append((run_facts(reader, label), named))
+                    shown.append((index, run_facts(reader, runs.labels[index]), queries.metric_curve(reader, name)))
             except ValueError:
                 continue  # the tiles say so
-        return plots.metric(_merged(shown, "value", together), name, x, look)
+        return plots.metric(_lines(shown, "value", together), name, x, theme(theme_name))
 
 
-def _merged(shown: list[tuple[RunFacts, plots.Named]], value: str, together: list[str]) -> list[plots.Named]:
-    """The lines to draw: with `together`, runs that differ in their seed alone are one."""
-    if not together:
-        return [named for _, named in shown]
-    lines = []
-    for group in seeds.groups([facts for facts, _ in shown]):
-        members = [shown[place][1] for place in group.members]
-        with_points = [named.curve for named in members if len(named.curve["step"])]
-        if len(with_points) > 1:
-            lines.append(plots.Named(group.label, members[0].colour, seeds.mean_curve(with_points, value), with_points))
-        else:
-            lines += members
-    return lines
+def _lines(shown: list[tuple[int, RunFacts, Curve]], value: str, together: list[str]) -> list[seeds.Line]:
+    """The lines to draw, by the places of their runs on the page."""
+    drawn = seeds.lines([curve for *_, curve in shown], [facts for _, facts, _ in shown], value, bool(together))
+    return [replace(line, run=shown[line.run][0]) for line in drawn]
 
 
 def _seed_words(facts: list[RunFacts]) -> list[Node]:

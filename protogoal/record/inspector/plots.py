@@ -6,8 +6,8 @@ the parts of the page (overview, goals, pictures).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,19 +19,9 @@ from protogoal.record.panels import panels
 from protogoal.record.queries import Curve
 from protogoal.record.run_facts import RunFacts
 from protogoal.record.schema import SEQUENCE
+from protogoal.record.seeds import Line
 
 Figure = dict[str, Any]
-
-
-class Named(NamedTuple):
-    """A line: its label, its colour, its curve; where that is the mean of several seeds, their curves."""
-
-    label: str
-    colour: str
-    curve: Curve
-    seeds: Sequence[Curve] = ()
-
-
 
 X_TITLES = {"step": "environment steps", "minutes": "minutes of training"}
 MOST_POINTS = 500  # of a curve
@@ -92,20 +82,21 @@ def _title(text: str) -> dict[str, Any]:
     return {"text": text, "standoff": 6}
 
 
-def success(curves: list[Named], x: str, theme: Theme) -> Figure:
+def success(lines: list[Line], x: str, theme: Theme) -> Figure:
     """Success at the task with its 95 % interval, one line a run, or one for the seeds of a configuration.
 
     Where nothing is called success, its return.
     """
-    if curves and not any(np.isfinite(named.curve["success"]).any() for named in curves if "success" in named.curve):
+    if lines and not any(np.isfinite(line.curve["success"]).any() for line in lines if "success" in line.curve):
         def paid(curve: Curve) -> Curve:
             return curve | {"value": curve["mean_return"]}
 
-        returns = [named._replace(curve=paid(named.curve), seeds=[paid(one) for one in named.seeds]) for named in curves]
+        returns = [replace(line, curve=paid(line.curve), seeds=[paid(one) for one in line.seeds]) for line in lines]
         return metric(returns, "mean return", x, theme)
     traces: list[Figure] = []
-    for label, colour, curve, seeds in curves:
-        traces += [_thin(one, "success", x, colour, label) for one in seeds]
+    for line in lines:
+        label, colour, curve = line.label, theme.run(line.run), line.curve
+        traces += [_thin(one, "success", x, colour, label) for one in line.seeds]
         xs = _x(curve, x)
         low, high = _numbers(curve["low"]), _numbers(curve["high"])
         if len(xs) == 1:  # no area to fill: the interval is a bar
@@ -116,10 +107,10 @@ def success(curves: list[Named], x: str, theme: Theme) -> Figure:
              "fillcolor": _faint(colour), "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False, "legendgroup": label},
             {"type": "scatter", "mode": _mode(curve), "x": xs,
              "y": _numbers(curve["success"]), "name": _plain(label), "legendgroup": label, "line": {"color": colour, "width": 2},
-             "marker": {"size": 5}, "customdata": _behind(curve, len(seeds)),
+             "marker": {"size": 5}, "customdata": _behind(curve, len(line.seeds)),
              "hovertemplate": "%{y:.0%} (%{customdata})"}]
     return {"data": traces, "layout": _layout(
-        theme, showlegend=len(curves) > 1, xaxis=_time_axis(x),
+        theme, showlegend=len(lines) > 1, xaxis=_time_axis(x),
         yaxis={"title": _title("success"), "range": [-0.02, 1.02], "tickformat": ".0%"})}
 
 
@@ -153,17 +144,17 @@ def funnel(curve: Curve, x: str, theme: Theme) -> Figure:
         theme, xaxis=_time_axis(x), yaxis={"title": _title("goals"), **axis})}
 
 
-def metric(curves: list[Named], name: str, x: str, theme: Theme) -> Figure:
+def metric(lines: list[Line], name: str, x: str, theme: Theme) -> Figure:
     """Any recorded number over time, one line a run, or one for the seeds of a configuration."""
     traces: list[Figure] = []
-    for label, colour, whole, seeds in curves:
-        curve = _thinned(whole)
-        traces += [_thin(one, "value", x, colour, label) for one in seeds]
+    for line in lines:
+        label, colour, curve = line.label, theme.run(line.run), _thinned(line.curve)
+        traces += [_thin(one, "value", x, colour, label) for one in line.seeds]
         traces.append({"type": "scatter", "mode": _mode(curve), "x": _x(curve, x), "y": _numbers(curve["value"]),
-                       "name": _plain(label), "legendgroup": label, "line": {"color": colour, "width": 2.4 if seeds else 1.8},
+                       "name": _plain(label), "legendgroup": label, "line": {"color": colour, "width": 2.4 if line.seeds else 1.8},
                        "marker": {"size": 5}, "hovertemplate": "%{y:.4g}"})
     return {"data": traces, "layout": _layout(
-        theme, showlegend=len(curves) > 1, xaxis=_time_axis(x), yaxis={"title": _title(_plain(name))})}
+        theme, showlegend=len(lines) > 1, xaxis=_time_axis(x), yaxis={"title": _title(_plain(name))})}
 
 
 def history(curve: Curve, facts: RunFacts, theme: Theme) -> Figure:
