@@ -52,9 +52,8 @@ def _setup(config: DeepConfig, steps: int) -> ProtoR2D2:
 def _segments(spaces: EnvSpaces, config: DeepConfig, rng: np.random.Generator) -> Segments:
     """A batch of made-up segments."""
     steps, n = config.replay.burn_in + config.replay.trace_length, config.learner.batch_size
-    core_shape = ProtoR2D2.core_shape(config)
     arrays = {}
-    for name, (shape, dtype, per) in schema(spaces.observation_spec, spaces.num_bits, spaces.max_active, core_shape).items():
+    for name, (shape, dtype, per) in schema(ProtoR2D2.stored(config, spaces)).items():
         rows = {"state": (steps + 1, n), "transition": (steps, n), "segment": (n,)}[per]
         arrays[name] = np.zeros((*rows, *shape), dtype)
     for name, spec in spaces.observation_spec.items():

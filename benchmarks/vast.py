@@ -53,7 +53,7 @@ def run(quick: bool = False) -> list[dict[str, Any]]:
 def counting(on: int, windows: int) -> float:
     """CPU seconds for a transition with so many bits on, of which eight turn on: found, counted, stored."""
     from protogoal.deep.replay import Replay
-    from protogoal.deep.segments import Segments, schema
+    from protogoal.deep.segments import Segments, Sizes, schema
     from protogoal.deep.settings import ReplaySettings
     from protogoal.envs.vector import ArraySpec
     from protogoal.goals.active import turned_on
@@ -63,10 +63,11 @@ def counting(on: int, windows: int) -> float:
     steps, envs, bits = 10, 32, 100_000
     rng = np.random.default_rng(0)
     spec = {"x": ArraySpec((1,), np.dtype(np.float32), "vector")}
-    replay = Replay(spec, bits, on, (0, 0), ReplaySettings(capacity=20_000))
+    sizes = Sizes(spec, bits, on, (0, 0))
+    replay = Replay(sizes, ReplaySettings(capacity=20_000))
     evaluator = ProtoGoalEvaluator(bits, 5)
     rows = {"state": (steps + 1, envs), "transition": (steps, envs), "segment": (envs,)}
-    arrays = {name: np.zeros((*rows[per], *shape), dtype) for name, (shape, dtype, per) in schema(spec, bits, on, (0, 0)).items()}
+    arrays = {name: np.zeros((*rows[per], *shape), dtype) for name, (shape, dtype, per) in schema(sizes).items()}
     active = np.sort(rng.permuted(np.tile(np.arange(bits, dtype=np.int32), (envs, 1)), axis=1)[:, :on], axis=1)
     spent = 0.0
     for window in range(windows + 1):

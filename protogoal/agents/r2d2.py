@@ -17,8 +17,9 @@ from protogoal.agents.blueprint import INTRINSIC, INTRINSIC_SPEC, Seeds, Spaces,
 from protogoal.config import DeepConfig
 from protogoal.deep.relabel import KnownGoals
 from protogoal.deep.replay import Replay
+from protogoal.deep.segments import Sizes
 from protogoal.deep.stored import check_actions
-from protogoal.envs.vector import ArraySpec, BatchEnv
+from protogoal.envs.vector import BatchEnv
 from protogoal.goals.evaluator import ProtoGoalEvaluator
 from protogoal.goals.goal_set import GoalSet
 from protogoal.goals.spaces import ProtoGoalSpace
@@ -75,9 +76,10 @@ class R2D2:
         return Actor(env, network, config.actor, config.replay, seed, config.pge.max_members, keeps_trials=cls.sets_goals)
 
     @classmethod
-    def stored_spec(cls, config: DeepConfig, spaces: Spaces) -> dict[str, ArraySpec]:
-        """The parts of an observation as replay stores them."""
-        return spaces.observation_spec | ({INTRINSIC: INTRINSIC_SPEC} if cls.stores_bonus else {})
+    def stored(cls, config: DeepConfig, spaces: Spaces) -> Sizes:
+        """What replay stores of a segment."""
+        observation = spaces.observation_spec | ({INTRINSIC: INTRINSIC_SPEC} if cls.stores_bonus else {})
+        return Sizes(observation, spaces.num_bits, spaces.max_active, cls.core_shape(config))
 
     @classmethod
     def core_shape(cls, config: DeepConfig) -> tuple[int, int]:
@@ -127,7 +129,7 @@ class R2D2:
         self.acting_network = self.make_network(config, env)  # its own copy, on the CPU: acting goes on while the learner works
         self.learner = self.make_learner(config, self.network, target)
         self.actor = self.make_actor(config, env, self.acting_network, seeds.acting)
-        self.replay = Replay(self.stored_spec(config, env), env.num_bits, env.max_active, self.core_shape(config), config.replay)
+        self.replay = Replay(self.stored(config, env), config.replay)
         self._sampling = np.random.default_rng(seeds.sampling)
         self.steps = 0
         self.goal_set = GoalSet.empty()

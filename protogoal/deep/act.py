@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from protogoal.deep.network import QNetwork
-from protogoal.deep.segments import SegmentBuilder, Segments
+from protogoal.deep.segments import SegmentBuilder, Segments, Sizes
 from protogoal.deep.settings import ActorSettings, ReplaySettings
 from protogoal.deep.stored import check_actor
 from protogoal.envs.success import ABOVE_0, SuccessRule
@@ -84,15 +84,8 @@ class Actor:
         self.rng = np.random.default_rng(acting)
         n = env.num_envs
         self.epsilon = epsilon_ladder(settings)
-        self.builder = SegmentBuilder(
-            env.observation_spec,
-            n,
-            env.num_bits,
-            env.max_active,
-            network.core_shape,
-            replay.trace_length,
-            replay.burn_in,
-        )
+        sizes = Sizes(env.observation_spec, env.num_bits, env.max_active, network.core_shape)
+        self.builder = SegmentBuilder(sizes, n, replay.trace_length, replay.burn_in)
         self.observation, self.active = _own(env.reset(seed=int(environment.generate_state(1)[0])))
         check_start(env, self.observation, self.active)
         self.core = network.initial_core(n)

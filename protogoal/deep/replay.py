@@ -22,10 +22,9 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
-from protogoal.deep.segments import PER_SEGMENT, PREFIX, Segments, lists_in, schema
+from protogoal.deep.segments import PER_SEGMENT, PREFIX, Segments, Sizes, lists_in, schema
 from protogoal.deep.settings import ReplaySettings
 from protogoal.deep.stored import check_segments, stored_width
-from protogoal.envs.vector import ArraySpec
 from protogoal.goals.active import dense_bits, widened
 from protogoal.goals.stored import stored_array, stored_like, stored_number
 from protogoal.goals.values import TransitionBatch
@@ -44,30 +43,22 @@ class Replay:
     memory allows; beyond that those that are wanted stay, and `dropped` counts the others.
     """
 
-    def __init__(
-        self,
-        observation_spec: dict[str, ArraySpec],
-        num_bits: int,
-        max_active: int,
-        core_shape: tuple[int, int],
-        settings: ReplaySettings,
-        most_active: int | None = None,
-    ):
-        self.settings, self.num_bits, self.spec = settings, num_bits, dict(observation_spec)
+    def __init__(self, sizes: Sizes, settings: ReplaySettings, most_active: int | None = None):
+        self.settings, self.spec, self.num_bits = settings, dict(sizes.observation), sizes.num_bits
         self.capacity = settings.capacity // settings.trace_length  # in segments
         self._arrays = {
             name: np.zeros((self.capacity, *shape), dtype)
-            for name, (shape, dtype) in layout(observation_spec, num_bits, max_active, core_shape, settings).items()
+            for name, (shape, dtype) in layout(sizes, settings).items()
         }
-        self._lists = lists_in(observation_spec)
-        self.most_active = most_active or num_bits
+        self._lists = lists_in(sizes.observation)
+        self.most_active = most_active or self.num_bits
         self.dropped = 0  # ids for which there was no room
         self._next = self.size = self.added = 0  # in segments
         # What turned on in a segment, at its rarest: a bit, or REWARD, or NOTHING; and how often each ever did.
-        self._reward, self._nothing = num_bits, num_bits + 1
+        self._reward, self._nothing = self.num_bits, self.num_bits + 1
         self._rarest = np.full(self.capacity, self._nothing, np.int32)
-        self._turned_on = np.zeros(num_bits + 2, np.int64)
-        self._is_wanted = np.ones(num_bits + 2, np.bool_)
+        self._turned_on = np.zeros(self.num_bits + 2, np.int64)
+        self._is_wanted = np.ones(self.num_bits + 2, np.bool_)
         self._novelty = self._cumulative = np.empty(0)  # weight of each segment in the novelty draw, and sums; empty: to be made
 
     @property
@@ -252,34 +243,20 @@ class Replay:
         self._cumulative = np.empty(0)
 
 
-def layout(
-    observation_spec: dict[str, ArraySpec],
-    num_bits: int,
-    max_active: int,
-    core_shape: tuple[int, int],
-    settings: ReplaySettings,
-) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:
+def layout(sizes: Sizes, settings: ReplaySettings) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:
     """Shape and type of one stored segment's arrays, by name."""
     steps = settings.burn_in + settings.trace_length
     rows: dict[str, tuple[int, ...]] = {"state": (steps + 1,), "transition": (steps,), "segment": ()}
-    arrays = {name: ((*rows[per], *shape), dtype)
-              for name, (shape, dtype, per) in schema(observation_spec, num_bits, max_active, core_shape).items()}
+    arrays = {name: ((*rows[per], *shape), dtype) for name, (shape, dtype, per) in schema(sizes).items()}
     packed = {f"{PREFIX}{name}": ((steps + 1, -(-int(np.prod(spec.shape)) // 8)), np.dtype(np.uint8))
-              for name, spec in observation_spec.items() if spec.kind == "planes"}
+              for name, spec in sizes.observation.items() if spec.kind == "planes"}
     return arrays | packed
 
 
-def replay_bytes(
-    observation_spec: dict[str, ArraySpec],
-    num_bits: int,
-    max_active: int,
-    core_shape: tuple[int, int],
-    settings: ReplaySettings,
-) -> int:
+def replay_bytes(sizes: Sizes, settings: ReplaySettings) -> int:
     """Memory that a replay of these settings takes when full."""
-    stored = layout(observation_spec, num_bits, max_active, core_shape, settings).values()
-    segment = sum(int(np.prod(shape)) * dtype.itemsize for shape, dtype in stored)
-    return settings.capacity // settings.trace_length * (segment + 4) + 8 * (num_bits + 2)
+    segment = sum(int(np.prod(shape)) * dtype.itemsize for shape, dtype in layout(sizes, settings).values())
+    return settings.capacity // settings.trace_length * (segment + 4) + 8 * (sizes.num_bits + 2)
 
 
 @nb.njit(cache=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Annotated, Any, Literal, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,11 +130,20 @@ Schema = dict[str, tuple[tuple[int, ...], np.dtype[Any], str]]
 """Name → (shape, type, per state | transition | segment)."""
 
 
-def schema(observation_spec: dict[str, ArraySpec], num_bits: int, max_active: int, core_shape: tuple[int, int]) -> Schema:
+class Sizes(NamedTuple):
+    """What differs from run to run: the parts of an observation, bits, room for those that are on at first, the core's state."""
+
+    observation: dict[str, ArraySpec]
+    num_bits: int
+    max_active: int
+    core: tuple[int, int]
+
+
+def schema(sizes: Sizes) -> Schema:
     """The arrays that are stored of one run's segments."""
-    shapes: dict[str, tuple[int, ...]] = {"": (), "active": (max_active,), "core": core_shape}
-    bit = bit_dtype(num_bits)
-    arrays: Schema = {f"{PREFIX}{name}": (spec.shape, spec.dtype, "state") for name, spec in observation_spec.items()}
+    shapes: dict[str, tuple[int, ...]] = {"": (), "active": (sizes.max_active,), "core": sizes.core}
+    bit = bit_dtype(sizes.num_bits)
+    arrays: Schema = {f"{PREFIX}{name}": (spec.shape, spec.dtype, "state") for name, spec in sizes.observation.items()}
     return arrays | {name: (shapes[of.size], bit if of.dtype == "bit" else np.dtype(of.dtype), of.per)
                      for name, of in FIELDS.items() if of.is_stored}
 
@@ -153,24 +162,15 @@ def bit_dtype(num_bits: int) -> np.dtype[Any]:
 class SegmentBuilder:
     """Collects the steps of N environments into windows of burn_in + trace_length transitions, one every trace_length."""
 
-    def __init__(
-        self,
-        observation_spec: dict[str, ArraySpec],
-        num_envs: int,
-        num_bits: int,
-        max_active: int,
-        core_shape: tuple[int, int],
-        trace_length: int,
-        burn_in: int = 0,
-    ):
+    def __init__(self, sizes: Sizes, num_envs: int, trace_length: int, burn_in: int = 0):
         self.trace_length, self.burn_in = trace_length, burn_in
-        self._spec, self._num_bits = observation_spec, num_bits
+        self._sizes = sizes
         self.window = window = burn_in + trace_length
         # What a segment has once belongs to its first state, so here every state has it.
         rows = {"state": window + 1, "segment": window + 1, "transition": window}
         self._arrays = {name: np.zeros((rows[per], num_envs, *shape), dtype) for name, (shape, dtype, per)
-                        in schema(observation_spec, num_bits, max_active, core_shape).items()}
-        self._lists = lists_in(observation_spec)
+                        in schema(sizes).items()}
+        self._lists = lists_in(sizes.observation)
         self._t = 0
 
     def start(self, observation: Observation, core: Array) -> None:
@@ -234,6 +234,6 @@ class SegmentBuilder:
         self._t = stored_number(state["t"], "t", 0, self.window - 1)
         for name in self._lists:
             self._arrays[name] = widened(self._arrays[name], stored_width(state, name))
-        check_segments(state, self._arrays, self._spec, self._num_bits)
+        check_segments(state, self._arrays, self._sizes.observation, self._sizes.num_bits)
         for name, array in self._arrays.items():
             array[:] = state[name]

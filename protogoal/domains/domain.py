@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from protogoal import registry
 from protogoal.deep.replay import replay_bytes
+from protogoal.deep.segments import Sizes
 from protogoal.domains.installed import EXTRAS, is_installed, missing
 from protogoal.envs.pictures import RENDER_MODE, as_picture
 from protogoal.envs.success import ABOVE_0, SuccessRule, least_return
@@ -131,7 +132,7 @@ def success_rule(settings: DomainSettings, success_return: float | None = None) 
 def kept(config: Any, env: BatchEnv) -> int:
     """Transitions that replay keeps: `capacity`, or fewer where they would take more than `most_gigabytes`."""
     core = (2, config.network.hidden) if config.network.core == "lstm" else (0, 0)
-    needed = replay_bytes(env.observation_spec, env.num_bits, env.max_active, core, config.replay)
+    needed = replay_bytes(Sizes(env.observation_spec, env.num_bits, env.max_active, core), config.replay)
     share = config.replay.most_gigabytes * 1e9 / needed
     return int(config.replay.capacity) if share >= 1 else max(config.replay.trace_length, int(config.replay.capacity * share))
 

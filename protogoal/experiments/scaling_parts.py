@@ -84,7 +84,6 @@ def sizes(parts: Parts) -> dict[str, float]:
     floating-point operations of an update."""
     segments, counted, report = parts.windows[0]
     config, spaces = parts.config, parts.spaces
-    agent = registry.agent(config.agent)
     learned = config.learner.batch_size * config.replay.trace_length
     with FlopCounterMode(display=False) as flops:
         parts.update()
@@ -94,8 +93,7 @@ def sizes(parts: Parts) -> dict[str, float]:
         "learned transition": _bytes(parts.batch) / learned,
         "weights": _bytes(parts.learner.weights()),
         "goal set": _bytes((parts.goals, parts.known)),
-        "replay": replay_bytes(agent.stored_spec(config, spaces), spaces.num_bits, spaces.max_active,
-                               agent.core_shape(config), config.replay),
+        "replay": replay_bytes(registry.agent(config.agent).stored(config, spaces), config.replay),
         "operations of an update": flops.get_total_flops(),
     }
 

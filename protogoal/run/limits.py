@@ -61,13 +61,12 @@ def memory_bytes() -> int | None:
 def memory_parts(config: DeepConfig, env: Spaces) -> list[Part]:
     """What a run on one machine takes, part by part."""
     agent = registry.agent(config.agent)
-    stored = agent.stored_spec(config, env), env.num_bits, env.max_active, agent.core_shape(config)
     goals = evaluator_bytes(env.num_bits, env.num_actions, config.pge) if agent.sets_goals else {}
     own = [Part(name, size, name) for name, size in agent.memory_bytes(config).items()]
     workers = int(getattr(config.env, "workers", 0))
     return [
         Part("program", PROGRAM),
-        Part("replay", replay_bytes(*stored, config.replay), "replay.capacity"),
+        Part("replay", replay_bytes(agent.stored(config, env), config.replay), "replay.capacity"),
         Part("networks", 4 * COPIES * _parameters(config, env), "network.goal_slots"),
         *(Part(name, size) for name, size in goals.items()),
         Part("workers", workers * WORKER, "env.workers" if workers else ""),
@@ -140,9 +139,8 @@ def widest_lists(config: DeepConfig, env: Spaces, room: float | None) -> int:
     """How many bits on at once a replay may keep of a transition in that many bytes."""
     if room is None:
         return env.num_bits
-    agent = registry.agent(config.agent)
-    spec, core = agent.stored_spec(config, env), agent.core_shape(config)
-    none, one = (replay_bytes(spec, env.num_bits, width, core, config.replay) for width in (0, 1))
+    stored = registry.agent(config.agent).stored(config, env)
+    none, one = (replay_bytes(stored._replace(max_active=width), config.replay) for width in (0, 1))
     most = int((room - none) / (one - none) / 2)  # widening needs the old and the new at once
     return max(env.max_active, min(env.num_bits, most))
 

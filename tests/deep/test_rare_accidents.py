@@ -7,7 +7,7 @@ from protogoal.deep.learn import Learner
 from protogoal.deep.network import make_network
 from protogoal.deep.relabel import KnownGoals
 from protogoal.deep.replay import Replay
-from protogoal.deep.segments import Segments
+from protogoal.deep.segments import Segments, Sizes
 from protogoal.deep.settings import LearnerSettings, NetworkSettings, ReplaySettings
 from protogoal.envs.vector import ArraySpec
 
@@ -32,7 +32,7 @@ def learned_value(correction, episodes=200_000, updates=250):
     """V(s, accident) as the learner comes to believe it from such a replay."""
     rng = np.random.default_rng(0)
     settings = ReplaySettings(capacity=episodes, trace_length=1, novelty_share=0.5, novelty_exponent=1.0, correction=correction)
-    replay = Replay(SPEC, 2, 1, (0, 0), settings)
+    replay = Replay(Sizes(SPEC, 2, 1, (0, 0)), settings)
     replay.add(one_step_episodes(episodes, rng))
     small = NetworkSettings(hidden=8, rank=4, goal_hidden=4)
     networks = [make_network(SPEC, 2, 2, small, np.random.SeedSequence(0)) for _ in range(2)]

@@ -8,7 +8,7 @@ from grids import Corridor
 from test_segments import play
 
 from protogoal.deep.replay import OFTEN, REWARD_SHARE, Replay, replay_bytes
-from protogoal.deep.segments import Segments
+from protogoal.deep.segments import Segments, Sizes
 from protogoal.deep.settings import ReplaySettings
 from protogoal.envs.vector import ArraySpec
 from protogoal.goals.active import dense_bits
@@ -18,7 +18,7 @@ def filled(env=None, steps=40, settings=None, seed=0):
     env = env or Corridor()
     settings = settings or ReplaySettings(capacity=1000, trace_length=4)
     segments, plain = play(env, steps, settings.trace_length, settings.burn_in, seed)
-    replay = Replay(env.observation_spec, env.num_bits, env.max_active, (2, 3), settings)
+    replay = Replay(Sizes(env.observation_spec, env.num_bits, env.max_active, (2, 3)), settings)
     for segment in segments:
         replay.add(segment)
     return replay, segments, plain
@@ -138,7 +138,7 @@ def test_weights_of_draws_by_hand():
         probability = 0.75 / size + 0.25 * novelty[place] / novelty.sum()
         beta = times[place] / (times[place] + OFTEN) if novelty[place] else 1.0
         assert found == pytest.approx((size * probability) ** -beta, rel=1e-5)
-    uncorrected = Replay(Corridor().observation_spec, 6, 1, (2, 3), replace(settings, correction=0.0))
+    uncorrected = Replay(Sizes(Corridor().observation_spec, 6, 1, (2, 3)), replace(settings, correction=0.0))
     for segment in segments:
         uncorrected.add(segment)
     assert (uncorrected.draw(400, np.random.default_rng(0))[1] == 1).all()
@@ -194,22 +194,22 @@ def test_one_transition_can_be_drawn_though_some_are_truncated():
 def test_a_million_transitions_of_the_largest_baba_level_take_less_than_a_gigabyte():
     spec = {"planes": ArraySpec((7, 13, 15), np.dtype(np.uint8), "planes")}
     settings = ReplaySettings(capacity=1_000_000, trace_length=10)
-    assert replay_bytes(spec, 1365, 8, (2, 512), settings) < 1e9
+    assert replay_bytes(Sizes(spec, 1365, 8, (2, 512)), settings) < 1e9
     small = ReplaySettings(capacity=10_000, trace_length=10)
-    assert Replay(spec, 1365, 8, (2, 512), small).nbytes == replay_bytes(spec, 1365, 8, (2, 512), small)
+    assert Replay(Sizes(spec, 1365, 8, (2, 512)), small).nbytes == replay_bytes(Sizes(spec, 1365, 8, (2, 512)), small)
 
 
 def test_saving_and_loading_changes_nothing():
     settings = ReplaySettings(capacity=60, trace_length=4, novelty_share=0.5)
     replay, _, _ = filled(settings=settings)
     env = Corridor()
-    other = Replay(env.observation_spec, env.num_bits, env.max_active, (2, 3), settings)
+    other = Replay(Sizes(env.observation_spec, env.num_bits, env.max_active, (2, 3)), settings)
     other.load_state_dict(replay.state_dict())
     one, two = (r.sample(8, np.random.default_rng(1)) for r in (replay, other))
     for name, array in one.arrays().items():
         assert (two.arrays()[name] == array).all()
     with pytest.raises(ValueError, match="does not fit"):
-        Replay(env.observation_spec, env.num_bits, 1, (2, 3), ReplaySettings(capacity=8, trace_length=4)).load_state_dict(
+        Replay(Sizes(env.observation_spec, env.num_bits, 1, (2, 3)), ReplaySettings(capacity=8, trace_length=4)).load_state_dict(
             replay.state_dict()
         )
 
@@ -217,7 +217,7 @@ def test_saving_and_loading_changes_nothing():
 def test_an_empty_replay_cannot_be_sampled():
     env = Corridor()
     with pytest.raises(ValueError, match="empty"):
-        Replay(env.observation_spec, env.num_bits, 1, (0, 0), ReplaySettings()).sample(1, np.random.default_rng(0))
+        Replay(Sizes(env.observation_spec, env.num_bits, 1, (0, 0)), ReplaySettings()).sample(1, np.random.default_rng(0))
 
 
 def test_dense_bits_puts_padding_nowhere():
@@ -234,14 +234,14 @@ def crowded(segments, width, first=0):
 def test_room_for_bits_grows_with_what_is_on_and_nothing_is_lost():
     env = Corridor(num_envs=4)
     _, segments, _ = filled(env)
-    replay = Replay(env.observation_spec, env.num_bits, 1, (2, 3), ReplaySettings(capacity=1000, trace_length=4))
+    replay = Replay(Sizes(env.observation_spec, env.num_bits, 1, (2, 3)), ReplaySettings(capacity=1000, trace_length=4))
     for width, segment in zip((1, 3, 2, 5), segments, strict=False):
         replay.add(crowded(segment, width))
     back = replay.read(np.arange(16), np.ones(16, np.float32))
     assert back.active.shape[-1] == 5
     assert (back.active >= 0).sum(-1)[0].tolist() == [1] * 4 + [3] * 4 + [2] * 4 + [5] * 4
     assert (back.turned_on == (back.active >= 0) & (back.active % 2 == 0)).all()
-    other = Replay(env.observation_spec, env.num_bits, 1, (2, 3), replay.settings)
+    other = Replay(Sizes(env.observation_spec, env.num_bits, 1, (2, 3)), replay.settings)
     other.load_state_dict(replay.state_dict())
     again = other.read(np.arange(16), np.ones(16, np.float32)).arrays()
     assert all((again[name] == array).all() for name, array in back.arrays().items())
@@ -250,7 +250,8 @@ def test_room_for_bits_grows_with_what_is_on_and_nothing_is_lost():
 def test_what_memory_has_no_room_for_is_what_is_not_wanted_and_is_counted():
     env = Corridor(num_envs=4)
     _, segments, _ = filled(env)
-    replay = Replay(env.observation_spec, env.num_bits, 1, (2, 3), ReplaySettings(capacity=1000, trace_length=4), most_active=3)
+    sizes = Sizes(env.observation_spec, env.num_bits, 1, (2, 3))
+    replay = Replay(sizes, ReplaySettings(capacity=1000, trace_length=4), most_active=3)
     replay.want(np.array([4, 2]))
     replay.add(crowded(segments[0], 5))
     back = replay.read(np.arange(4), np.ones(4, np.float32))

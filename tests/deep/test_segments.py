@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 from grids import Corridor
 
-from protogoal.deep.segments import SegmentBuilder, Segments, bit_dtype
+from protogoal.deep.segments import SegmentBuilder, Segments, Sizes, bit_dtype
 from protogoal.goals.active import turned_on
 
 
 def play(env, steps, trace_length, burn_in=0, seed=0, core_shape=(2, 3)):
     """Random actions; returns the segments and the plain list of steps (state, action, BatchStep copied)."""
     rng = np.random.default_rng(seed)
-    builder = SegmentBuilder(env.observation_spec, env.num_envs, env.num_bits, env.max_active, core_shape, trace_length, burn_in)
+    sizes = Sizes(env.observation_spec, env.num_bits, env.max_active, core_shape)
+    builder = SegmentBuilder(sizes, env.num_envs, trace_length, burn_in)
     observation, active = env.reset()
     core = np.zeros((env.num_envs, *core_shape), np.float32)
     builder.start(observation, core)
@@ -95,7 +96,7 @@ def test_arrays_and_back_is_the_same():
 def test_an_unfinished_window_survives_saving():
     env = Corridor()
     one, other = (
-        SegmentBuilder(env.observation_spec, 4, env.num_bits, 1, (0, 0), 4) for _ in range(2)
+        SegmentBuilder(Sizes(env.observation_spec, env.num_bits, 1, (0, 0)), 4, 4) for _ in range(2)
     )
     observation, active = env.reset()
     one.start(observation, np.zeros((4, 0, 0)))

@@ -7,6 +7,7 @@ from reference.tiny_deep import TINY
 
 from protogoal.agents.blueprint import EnvSpaces
 from protogoal.deep.replay import replay_bytes
+from protogoal.deep.segments import Sizes
 from protogoal.domains.domain import make_batch_env
 from protogoal.goals.evaluator import evaluator_bytes
 from protogoal.run import limits
@@ -54,7 +55,7 @@ def test_where_the_system_does_not_tell_nothing_is_refused(spaces, monkeypatch):
 
 def test_lists_may_grow_to_what_memory_holds(spaces):
     def size(width):
-        return replay_bytes(spaces.observation_spec, spaces.num_bits, width, (2, TINY.network.hidden), TINY.replay)
+        return replay_bytes(Sizes(spaces.observation_spec, spaces.num_bits, width, (2, TINY.network.hidden)), TINY.replay)
 
     most = spaces.max_active + 7
     assert limits.widest_lists(TINY, spaces, size(0) + 2 * (size(most) - size(0))) == most

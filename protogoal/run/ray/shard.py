@@ -44,9 +44,7 @@ class Shard(Role):
         settings = replace(config.replay, capacity=shard_segments(config) * config.replay.trace_length)
         memory = memory_bytes()
         most = widest_lists(replace(config, replay=settings), spaces, memory and SHARE * memory / config.ray.shards)
-        agent = registry.agent(config.agent)
-        self.replay = Replay(agent.stored_spec(config, spaces), spaces.num_bits, spaces.max_active, agent.core_shape(config),
-                             settings, most)
+        self.replay = Replay(registry.agent(config.agent).stored(config, spaces), settings, most)
         seeds = Seeds.of(config.seed)
         self._sampling, self._refreshing = (
             np.random.default_rng(seed if index == 0 else np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, index)))
