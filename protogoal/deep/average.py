@@ -19,7 +19,7 @@ import torch
 from torch import nn
 
 from protogoal.deep.network import weights_from_arrays, weights_to_arrays
-from protogoal.deep.rows import Rows, pieces
+from protogoal.deep.optimizer import Rows, pieces
 
 Network = TypeVar("Network", bound=nn.Module)
 

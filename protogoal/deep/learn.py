@@ -23,11 +23,10 @@ from protogoal.deep.average import AverageWeights
 from protogoal.deep.bilinear import KeptWeights, factors_of_taken
 from protogoal.deep.device import device_of, fetch, place
 from protogoal.deep.network import QNetwork, weights_from_arrays, weights_to_arrays
-from protogoal.deep.optimizer import Descent
+from protogoal.deep.optimizer import Descent, rows_in_use
 from protogoal.deep.product import affine
 from protogoal.deep.relabel import BatchGoals, KnownGoals, relabel
 from protogoal.deep.returns import h, multi_step_targets
-from protogoal.deep.rows import rows_in_use
 from protogoal.deep.segments import Segments
 from protogoal.deep.settings import LearnerSettings
 from protogoal.goals.scale import TaskScale, legible

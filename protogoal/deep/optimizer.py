@@ -1,13 +1,24 @@
-"""AdamW as torch has it, with gradients clipped, in few calls: for small networks the ceremony around a step costs as much."""
+"""AdamW as torch has it, with gradients clipped, in few calls: for small networks the ceremony around a step costs as much.
+
+Of a table with a row for each slot only those rows are moved that a bit ever had:
+
+    of a table [S + k, d]:  [:used] and [S:],    used = 1 + the last slot that a bit ever had, k rows that are nobody's slot
+
+Other rows are read by nobody and begin anew when they are given (`goals.slots`). Without gradient Adam would leave them as they
+are, and so would the mean of weights (`deep.average`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from protogoal.deep.rows import Rows, pieces
+Rows = Mapping[Tensor, tuple[slice, ...]]
+"""Of a table the parts that are in use; of what is not named here all."""
 
 
 class Descent(torch.optim.AdamW):
@@ -52,3 +63,14 @@ class Descent(torch.optim.AdamW):
         self.state[parameter] = {"step": torch.zeros((), device=parameter.device), "exp_avg": torch.zeros_like(parameter),
                                  "exp_avg_sq": torch.zeros_like(parameter)}
         return self.state[parameter]
+
+
+def rows_in_use(tables: Iterable[Tensor], generation: NDArray[np.int32]) -> Rows:
+    """Of tables with a row for each slot, by the generation of each, [S]; all where none was given: bits may have their own."""
+    given = np.flatnonzero(generation)
+    return {table: (slice(int(given[-1]) + 1), slice(len(generation), None)) for table in tables} if len(given) else {}
+
+
+def pieces(tensors: Iterable[Tensor], parts: Iterable[tuple[slice, ...]]) -> list[Tensor]:
+    """The given parts of each tensor; all of it where there are none."""
+    return [piece for tensor, some in zip(tensors, parts, strict=True) for piece in ([tensor[rows] for rows in some] or [tensor])]

@@ -87,10 +87,6 @@ class BatchGoals:
     discount: NDArray[np.float32]
     weight: NDArray[np.float32]
 
-    @property
-    def is_shared(self) -> bool:
-        return self.slots.ndim == 2
-
 
 def relabel(
     batch: Segments, known: KnownGoals, settings: LearnerSettings, rng: np.random.Generator, burn_in: int = 0

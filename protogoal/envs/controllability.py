@@ -17,7 +17,7 @@ observation is all bits, and every bit has a name and a kind (`Dynamics.space`).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Literal
 
 import gymnasium
@@ -26,7 +26,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from protogoal.goals.active import dense_bits
-from protogoal.goals.spaces import Factor, ProtoGoalSpace
+from protogoal.goals.spaces import Factor, OneHotFactors, ProtoGoalSpace
 
 Ints = NDArray[np.int64]
 Bits = NDArray[np.bool_]
@@ -45,26 +45,11 @@ DELAY = 3  # steps between a press and the light
 FLICKERING = 4  # lamps beside it that no press lights
 
 
-class BitSpace(ProtoGoalSpace):
+class BitSpace(OneHotFactors):
     """Every entry of an observation of bits is a proto-goal; factors, one after the other, name them."""
-
-    def __init__(self, factors: Sequence[Factor]):
-        self._bit = [(factor, i) for factor in factors for i in range(len(factor.names))]
-        super().__init__(len(self._bit))
 
     def _bits(self, s: Any, a: Any, s_next: Any) -> Bits:
         return np.asarray(s_next).reshape(len(s_next), self.size).astype(np.bool_)
-
-    def name(self, i: int) -> str:
-        factor, place = self._bit[i]
-        return factor.names[place]
-
-    def kind(self, i: int) -> str:
-        return self._bit[i][0].kind
-
-    def cell(self, i: int) -> tuple[int, int] | None:
-        factor, place = self._bit[i]
-        return None if factor.cells is None else factor.cells[place]
 
 
 class Dynamics(ABC):

@@ -17,15 +17,17 @@ import importlib.util
 import inspect
 import json
 import os
+import re
 import sys
 import warnings
 from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 import gymnasium
 
 from protogoal.envs.failure import failure
-from protogoal.envs.packages import registering_packages
 from protogoal.envs.pictures import picture_mode
 
 PACKAGES: dict[str, tuple[str, str]] = {
@@ -191,6 +193,27 @@ def _import_any(name: str) -> None:
             return
         with contextlib.suppress(ValueError):  # one that cannot be imported is not the one
             _register_with(module, name)
+
+
+def registering_packages(name: str = "") -> list[str]:
+    """Modules that may register an environment: of packages that need Gymnasium; those that speak of this name first.
+
+    Nothing is imported: metadata are read, and the first files of packages, and of what they have in a folder `envs`.
+    """
+    stem, found = name.rpartition("/")[2].rpartition("-v")[0] or name, {}
+    for package in metadata.distributions():
+        with contextlib.suppress(Exception):  # metadata are often incomplete
+            if any(re.match(r"gymnasium\b(?!-)", need) and "extra ==" not in need for need in package.requires or ()):
+                for module, text in _first_texts(package).items():
+                    if "register" in text or module.endswith(".envs"):
+                        found[module] = (stem not in text, module)
+    return sorted(found, key=lambda module: found[module])
+
+
+def _first_texts(package: metadata.Distribution) -> dict[str, str]:
+    """Module → the text of its __init__.py, of the modules that a package installs and their folders `envs`."""
+    first = [file for file in package.files or () if file.parts[1:] in (("__init__.py",), ("envs", "__init__.py"))]
+    return {".".join(file.parts[:-1]): Path(str(file.locate())).read_text(errors="replace") for file in first}
 
 
 def _register_with(module: str, name: str) -> None:

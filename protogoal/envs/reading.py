@@ -14,7 +14,7 @@ from gymnasium import spaces
 
 from protogoal.envs.episodes import WHOLE
 from protogoal.envs.observed import Limits
-from protogoal.envs.raw_gym import raw_arrays
+from protogoal.envs.raw import raw_arrays
 from protogoal.envs.readable import Path
 from protogoal.envs.readers import Moments, reader
 from protogoal.envs.vector import Observation

@@ -57,10 +57,10 @@ def redraw(results: Path) -> list[str]:
         raise ValueError(f"no results to draw under {results}; expected folders named {', '.join(EXPERIMENTS)}")
     import matplotlib
 
-    from protogoal.experiments import summary
+    from protogoal.experiments import arms_figures
 
     with matplotlib.rc_context():  # each sets its own style, and none is left
         for name in found:
             experiment(name).plot(results / name)
-        summary.draw(results)
+        arms_figures.draw_summary(results)
     return found

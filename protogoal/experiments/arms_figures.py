@@ -1,4 +1,7 @@
-"""The figures of a comparison: success against steps and against wall time, and what was discovered when."""
+"""The figures of a comparison: success against steps and against wall time, and what was discovered when.
+
+`draw_summary`: one figure of the main results, a panel for each task, from the CSV files under results/ alone.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,12 @@ Curves = Mapping[str, Mapping[int, np.ndarray]]
 
 MOST_SEEDS_DRAWN = 4
 """More lines than these, for each arm, hide each other."""
+
+PANELS = {"baba-small": "Baba, U-Maze small", "baba": "Baba, U-Maze medium", "keycorridor": "MiniGrid KeyCorridor",
+          "minihack-wide-river-lava": "MiniHack, wide river"}
+"""Folder of results → its title."""
+AGENTS = ("proto-goal R2D2", "R2D2", "count bonus", "Agent57")
+"""One colour each, in every panel."""
 
 
 def draw(comparison: Comparison, out: Path) -> None:
@@ -71,3 +80,26 @@ def draw_arm(
     axis.fill_between(mean["step"] / unit, mean["low"], mean["high"], color=colour, alpha=shade, linewidth=0)
     for points in seeds.values() if len(seeds) <= MOST_SEEDS_DRAWN else ():
         axis.plot(points[:, 0] / unit, points[:, 1], color=colour, linewidth=0.7, alpha=0.5)
+
+
+def draw_summary(results: Path) -> Path | None:
+    """results/summary.png, of those panels whose CSV is there; None where there is none."""
+    found = {name: title for name, title in PANELS.items() if (results / name / "curves.csv").is_file()}
+    if not found:
+        return None
+    plt = pyplot()
+    figure, axes = plt.subplots(1, len(found), figsize=(3.0 * len(found), 3.3), sharey=True, squeeze=False, constrained_layout=True)
+    for axis, (name, title) in zip(axes[0], found.items(), strict=True):
+        curves = success_curves(read_csv(results / name / "curves.csv"))
+        for colour, agent in zip(COLOURS, AGENTS, strict=False):
+            if agent in curves:
+                draw_arm(axis, curves[agent], 1e6, colour, agent, shade=0.12, is_counted=False)
+        axis.set(ylim=(-0.03, 1.03), title=title, xlabel="million steps")
+        axis.locator_params(axis="x", nbins=4)
+        axis.grid(alpha=0.25)
+        axis.spines[["top", "right"]].set_visible(False)
+    axes[0][0].set_ylabel("success at the task")
+    drawn = {label: line for axis in axes[0] for line, label in zip(*axis.get_legend_handles_labels(), strict=True)}
+    figure.legend(drawn.values(), drawn.keys(), loc="outside lower center", ncols=4, frameon=False)
+    save(figure, results / "summary.png")
+    return results / "summary.png"

@@ -32,9 +32,8 @@ from protogoal.domains.domain import make_batch_env
 from protogoal.goals.evaluator import ProtoGoalEvaluator
 from protogoal.presets import PRESETS, at_paper_scale
 from protogoal.run.ray.learner import LearnerClient, LearnerRole
-from protogoal.run.ray.published import Published
 from protogoal.run.ray.session import RaySession
-from protogoal.run.ray.supervisor import Role, start_role
+from protogoal.run.ray.supervisor import Published, Role, start_role
 from protogoal.run.ray.worker import Report, Worker, WorkerClient
 from protogoal.settings import with_fields
 

@@ -9,6 +9,9 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import importlib
+import os
+import secrets
+import sys
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +28,6 @@ from protogoal.run import checkpoint, trust
 from protogoal.run.clips import ClipRecorder
 from protogoal.run.directory import RunDirectory
 from protogoal.run.progress import Progress
-from protogoal.run.ray_token import ask_for_token
 from protogoal.run.stopping import GracefulStop
 from protogoal.settings import refuse
 
@@ -73,6 +75,17 @@ def make_session(config: Any, engine: str = "local") -> Session:
     module, _, name = config.engines[engine].partition(":")
     session: Session = getattr(importlib.import_module(module), name)(config)
     return session
+
+
+def ask_for_token(address: str) -> None:
+    """Makes a Ray that this process will start answer only who knows a token: it listens on all interfaces, and must.
+
+    Ray reads the variables when it is imported. Where it was imported already, or a cluster is joined, nothing is changed.
+    """
+    if address or "ray" in sys.modules:
+        return
+    if os.environ.setdefault("RAY_AUTH_MODE", "token") == "token":
+        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
 
 
 def check_agent(config: Any, engine: str) -> None:

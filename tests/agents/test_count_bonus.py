@@ -11,7 +11,7 @@ from protogoal.agents.count_bonus import BitCounts
 from protogoal.domains.deep_sea import DeepSeaSettings
 from protogoal.envs.vector import BatchStep
 from protogoal.run.local import LocalSession
-from protogoal.run.ray.published import Published
+from protogoal.run.ray.supervisor import Published
 from protogoal.run.ray.worker import Worker
 
 

@@ -11,8 +11,8 @@ from protogoal.config import RaySettings
 from protogoal.domains.deep_sea import DeepSeaSettings
 from protogoal.presets import PRESETS, at_paper_scale
 from protogoal.run.local import LocalSession
-from protogoal.run.ray.published import Published
 from protogoal.run.ray.state import share_of_knowledge, without_episodes
+from protogoal.run.ray.supervisor import Published
 from protogoal.run.ray.worker import Worker
 
 EVERY = pytest.mark.parametrize("agent", registry.AGENTS)

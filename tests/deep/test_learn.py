@@ -45,7 +45,7 @@ def slow_loss(network, target, batch: Segments, known, settings, rng, burn_in=0)
     total, valid = 0.0, 0
     for i in range(n):
         for k in range(goals.weight.shape[1]):
-            members = torch.as_tensor(goals.slots[k] if goals.is_shared else goals.slots[i, k])
+            members = torch.as_tensor(goals.slots[k] if goals.slots.ndim == 2 else goals.slots[i, k])
             q = network.q_each(z[:, i], members.expand(steps + 1, 1, -1))[:, 0]  # [T+1, A]
             with torch.no_grad():
                 q_target = target.q_each(z_target[:, i], members.expand(steps + 1, 1, -1))[:, 0].numpy()

@@ -66,7 +66,7 @@ def test_rewards_and_discounts_equal_the_slow_version(settings):
     segment, known, _ = segment_and_goals()
     goals = relabel(segment, known, settings, np.random.default_rng(0))
     for n in range(segment.size):
-        members = goals.slots if goals.is_shared else goals.slots[n]
+        members = goals.slots if goals.slots.ndim == 2 else goals.slots[n]
         for k, goal in enumerate(members):
             if goals.weight[n, k] == 0:
                 continue
@@ -110,7 +110,7 @@ def test_a_goal_pursued_in_vain_is_learned_too(settings):
     evaluator.refresh()
     own = replace(segment, goal=np.full_like(segment.goal, 7))
     goals = relabel(own, KnownGoals.of(evaluator), settings, np.random.default_rng(0))
-    members = goals.slots if goals.is_shared else goals.slots[0]
+    members = goals.slots if goals.slots.ndim == 2 else goals.slots[0]
     place = [row[0] for row in members.tolist()].index(7)
     assert (goals.weight[:, place] > 0).all()
     assert (goals.reward[:, :, place] == 0).all()

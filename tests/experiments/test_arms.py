@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from protogoal.domains.default import DEFAULT
-from protogoal.experiments import EXPERIMENTS, arms, arms_readme, curves, experiment, redraw, summary
+from protogoal.experiments import EXPERIMENTS, arms, arms_figures, arms_readme, curves, experiment, redraw
 from protogoal.experiments.comparisons import COMPARISONS
 from protogoal.presets import PRESETS
 
@@ -273,13 +273,13 @@ def test_an_experiment_may_begin_at_a_later_seed_and_tell_its_first_arm_from_cha
 
 
 def test_the_main_results_are_drawn_in_one_figure(tmp_path):
-    assert summary.draw(tmp_path) is None
+    assert arms_figures.draw_summary(tmp_path) is None
     rows = [(arm, seed, step, 1.0, 32, wins) for arm, wins in (("proto-goal R2D2", 16), ("R2D2", 0)) for seed in (70, 71)
             for step in (1, 2)]
     for name in ("baba", "keycorridor"):
         (tmp_path / name).mkdir()
         curves.write_csv(tmp_path / name / "curves.csv", arms.CURVES, rows)
-    file = summary.draw(tmp_path)
+    file = arms_figures.draw_summary(tmp_path)
     assert file.read_bytes()[:4] == b"\x89PNG"
     width, height = struct.unpack(">II", file.read_bytes()[16:24])
     assert width == 900  # two panels of three inches

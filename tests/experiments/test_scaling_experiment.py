@@ -6,7 +6,7 @@ pytest.importorskip("ray")
 from protogoal.agents.counting import count
 from protogoal.experiments import scaling, scaling_figures, scaling_load, scaling_parts
 from protogoal.experiments.curves import write_csv
-from protogoal.run.ray.published import Published
+from protogoal.run.ray.supervisor import Published
 
 
 @pytest.fixture(scope="module")

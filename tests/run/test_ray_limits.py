@@ -24,12 +24,12 @@ from protogoal.domains.domain import make_batch_env  # noqa: E402
 from protogoal.record.store import StoreReader  # noqa: E402
 from protogoal.run import training, trust  # noqa: E402
 from protogoal.run.ray import supervisor  # noqa: E402
+from protogoal.run.ray.cluster import LINE  # noqa: E402
 from protogoal.run.ray.learner import LearnerRole  # noqa: E402
 from protogoal.run.ray.pge import PGERole  # noqa: E402
-from protogoal.run.ray.published import Published  # noqa: E402
 from protogoal.run.ray.session import RaySession  # noqa: E402
 from protogoal.run.ray.shard import Shard  # noqa: E402
-from protogoal.run.ray.witness import LINE  # noqa: E402
+from protogoal.run.ray.supervisor import Published  # noqa: E402
 
 PATIENCE = 600.0  # seconds for anything that is waited for
 ALONE = ["--engine", "ray"]
@@ -132,7 +132,7 @@ training.train(pathlib.Path(sys.argv[1]), "tiny", dataclasses.replace(TINY_AGENT
 
 LEAVING = """
 import os, sys
-from protogoal.run.ray.witness import Witness
+from protogoal.run.ray.cluster import Witness
 witness = Witness()
 if sys.argv[1] == "dismissed":
     witness.dismiss()

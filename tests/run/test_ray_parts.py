@@ -21,9 +21,9 @@ from protogoal.run.local import LocalSession  # noqa: E402
 from protogoal.run.ray import cluster  # noqa: E402
 from protogoal.run.ray.pacing import Pacing  # noqa: E402
 from protogoal.run.ray.player import PlayerClient  # noqa: E402
-from protogoal.run.ray.published import Published  # noqa: E402
 from protogoal.run.ray.shard import shares  # noqa: E402
 from protogoal.run.ray.state import merge_replays, share_of_knowledge, split_replay, without_episodes  # noqa: E402
+from protogoal.run.ray.supervisor import Published  # noqa: E402
 from protogoal.run.ray.worker import Worker, WorkerClient  # noqa: E402
 
 

@@ -23,9 +23,9 @@ from protogoal.run import checkpoint  # noqa: E402
 from protogoal.run.local import LocalSession  # noqa: E402
 from protogoal.run.ray import supervisor  # noqa: E402
 from protogoal.run.ray.player import PlayerRole  # noqa: E402
-from protogoal.run.ray.published import Published  # noqa: E402
 from protogoal.run.ray.session import RaySession  # noqa: E402
 from protogoal.run.ray.state import saved_spaces  # noqa: E402
+from protogoal.run.ray.supervisor import Published  # noqa: E402
 from protogoal.run.ray.vocabulary import VocabularyHandle, VocabularyRole, saved_words, share_words  # noqa: E402
 
 PATIENCE = 600.0  # seconds for anything that is waited for

@@ -55,7 +55,6 @@ def _kinds() -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
 
 KINDS, TABLE, PLAIN = _kinds()
 THINGS = len(PLAIN)  # kinds with their colour; those without follow
-PLAINS = len(KINDS) - THINGS
 EVENTS = (*(f"{c} door opened" for c in COLOURS), "a door opened", "a door closed", *(f"{c} doorway entered" for c in COLOURS),
           "a doorway entered", *(f"{t} picked up" for t in PORTABLE.values()), *(f"{t} put down" for t in PORTABLE.values()))
 RELATIONS = ("ahead", "in sight", "beside", "carried")

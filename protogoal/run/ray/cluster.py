@@ -1,4 +1,7 @@
-"""Finding or starting Ray, and refusing in one line what it cannot do; nothing here waits longer than it says."""
+"""Finding or starting Ray, and refusing in one line what it cannot do; nothing here waits longer than it says.
+
+Where Ray ends this process itself (when its raylet dies it leaves at once, and gives Python no turn), `Witness` has the last word.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,10 @@ import ray
 from protogoal.agents.blueprint import EnvSpaces
 from protogoal.config import DeepConfig, RaySettings
 from protogoal.run.limits import check_cluster
+
+LINE = ("protogoal: the run was ended from outside, or by Ray because its raylet died; it is kept up to its last checkpoint, "
+        "and protogoal resume goes on from there")
+_CODE = "import sys\nif not sys.stdin.read(): print(sys.argv[1], file=sys.stderr)"
 
 
 def connect(settings: RaySettings) -> bool:
@@ -90,3 +97,16 @@ def check_resources(config: DeepConfig, spaces: EnvSpaces) -> None:
 def _first_line(error: BaseException) -> str:
     words = str(error).strip()
     return words.splitlines()[0].rstrip(".") if words else type(error).__name__
+
+
+class Witness:
+    """A tiny process that says `LINE` when this one ends, unless it was dismissed before: the pipe to it just closes."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, "-I", "-S", "-c", _CODE, LINE]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)  # Ctrl-C is not for it
+
+    def dismiss(self) -> None:
+        """Ends it in silence. Safe to call twice."""
+        if self._process.returncode is None:
+            self._process.communicate(b"dismissed")

@@ -24,9 +24,8 @@ from protogoal.deep.device import resolve
 from protogoal.deep.network import weights_to_arrays
 from protogoal.deep.relabel import KnownGoals
 from protogoal.deep.segments import Segments
-from protogoal.run.ray.published import Published
 from protogoal.run.ray.shard import ReplayClient, is_lost, shares
-from protogoal.run.ray.supervisor import Role, RunContext, start_role
+from protogoal.run.ray.supervisor import Published, Role, RunContext, start_role
 
 Arrays = dict[str, np.ndarray]
 

@@ -23,9 +23,8 @@ from protogoal.goals.spaces import ProtoGoalSpace
 from protogoal.goals.values import TransitionBatch
 from protogoal.record.events import Measured, Refreshed
 from protogoal.run.log import offered_metrics
-from protogoal.run.ray.published import Published
 from protogoal.run.ray.shard import ReplayClient, is_lost, shares
-from protogoal.run.ray.supervisor import Role, RunContext, start_role
+from protogoal.run.ray.supervisor import Published, Role, RunContext, start_role
 from protogoal.run.ray.vocabulary import VocabularyHandle, share_words, take_words
 
 State = dict[str, Any]

@@ -21,8 +21,7 @@ from protogoal.domains.domain import success_rule
 from protogoal.goals.spaces import ProtoGoalSpace
 from protogoal.record.events import Evaluated, Measured
 from protogoal.run.local import play_episodes
-from protogoal.run.ray.published import Published
-from protogoal.run.ray.supervisor import Role, RunContext, start_role
+from protogoal.run.ray.supervisor import Published, Role, RunContext, start_role
 from protogoal.run.ray.vocabulary import VocabularyHandle, share_words, take_words
 
 EVALUATIONS_AHEAD = 4

@@ -30,12 +30,10 @@ from protogoal.run.ray import cluster
 from protogoal.run.ray.learner import LearnerClient
 from protogoal.run.ray.pge import PGEClient
 from protogoal.run.ray.player import PlayerClient
-from protogoal.run.ray.published import Published
 from protogoal.run.ray.shard import ReplayClient
 from protogoal.run.ray.state import merge_replays, saved_spaces, without_episodes
-from protogoal.run.ray.supervisor import RunContext
+from protogoal.run.ray.supervisor import Published, RunContext
 from protogoal.run.ray.vocabulary import VocabularyClient, bags, saved_words, set_words
-from protogoal.run.ray.witness import Witness
 from protogoal.run.ray.worker import Window, WorkerClient
 
 SAVE_ATTEMPTS = 3
@@ -56,7 +54,7 @@ class RaySession:
         env.close()
         self._staleness = 0.0  # how many versions older than the newest the weights were that acted, a running mean
         self._started_ray = cluster.connect(config.ray)
-        self._witness = Witness()
+        self._witness = cluster.Witness()
         try:
             cluster.check_resources(config, context.spaces)
             self.vocabulary = VocabularyClient(context, self.space) if bags(self.space) else None

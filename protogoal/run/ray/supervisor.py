@@ -223,6 +223,26 @@ class Supervisor:
         self._waiting.clear()
 
 
+@dataclass(frozen=True)
+class Published:
+    """A version of what there is one of and many read: weights, goal sets, known goals; a reader fetches each once.
+
+    0 is what every process makes for itself at the start of a run.
+    """
+
+    version: int = 0
+    box: tuple[Any, ...] = ()
+    """The reference, wrapped so that Ray passes it on instead of what it refers to."""
+
+    def next(self, reference: Any) -> Published:
+        """The version after this one."""
+        return Published(self.version + 1, (reference,))
+
+    def fetch(self) -> Any:
+        """What was published."""
+        return ray.get(self.box[0])
+
+
 class RunContext:
     """What the clients of one session share."""
 

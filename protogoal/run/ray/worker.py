@@ -27,9 +27,8 @@ from protogoal.deep.segments import Segments
 from protogoal.domains.domain import make_batch_env, success_rule
 from protogoal.goals.goal_set import GoalSet
 from protogoal.goals.spaces import ProtoGoalSpace
-from protogoal.run.ray.published import Published
 from protogoal.run.ray.state import share_of_knowledge
-from protogoal.run.ray.supervisor import Role, RunContext, start_role
+from protogoal.run.ray.supervisor import Published, Role, RunContext, start_role
 from protogoal.run.ray.vocabulary import VocabularyHandle, share_words, take_words
 
 
