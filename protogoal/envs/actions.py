@@ -43,7 +43,8 @@ def flat_actions(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
     elif isinstance(space, spaces.MultiBinary):
         sizes, starts = np.full(int(np.prod(space.shape)), 2), np.zeros(int(np.prod(space.shape)), np.int64)
     else:
-        raise ValueError(f"the action space must be Discrete, not {_short(space)}")
+        raise ValueError(f"the action space must be Discrete, not {_short(space)}; several agents at once are not possible, and "
+                         "actions of several parts need a wrapper that makes one choice of them")
     combinations = float(np.prod(sizes.astype(float)))
     if combinations > MOST_COMBINATIONS:
         raise ValueError(f"the action space must be Discrete; {_short(space)} has {combinations:,.0f} combinations, "

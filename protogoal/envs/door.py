@@ -15,19 +15,18 @@ import difflib
 import importlib
 import importlib.util
 import inspect
+import io
 import json
 import os
-import re
 import sys
 import warnings
-from collections.abc import Mapping
-from importlib import metadata
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import gymnasium
 
 from protogoal.envs.failure import failure
+from protogoal.envs.packages import registering_packages
 from protogoal.envs.pictures import picture_mode
 
 PACKAGES: dict[str, tuple[str, str]] = {
@@ -66,7 +65,7 @@ def make_env(name: str, render_mode: str | None = None) -> Any:
     if ":" in name and (function := function_of(name)) is not None:
         return call(function, name, arguments=arguments, wanted=wish)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*(out of date|deprecated).*", category=DeprecationWarning)
+        warnings.filterwarnings("ignore", message=".*WARN: ")  # Gymnasium's, meant for who wrote the environment
         warnings.filterwarnings("ignore", message="pkg_resources is deprecated")  # pygame's, which many environments draw with
         return _registered(name.partition(":")[2] if ":" in name else name, arguments, render_mode)
 
@@ -147,7 +146,7 @@ def _registered(name: str, arguments: Mapping[str, Any], render_mode: str | None
         import_package_of(name)
     try:
         wish: dict[str, Any] = {} if render_mode is None else {"render_mode": picture_mode(_render_modes(name))}
-        return gymnasium.make(name, **arguments, **wish)
+        return gymnasium.make(name, disable_env_checker=True, **arguments, **wish)
     except gymnasium.error.DependencyNotInstalled as error:
         raise ValueError(f"{name} cannot be made: {_one_line(error)}") from None
     except gymnasium.error.Error as error:
@@ -157,6 +156,9 @@ def _registered(name: str, arguments: Mapping[str, Any], render_mode: str | None
     except (Exception, SystemExit) as error:
         if isinstance(error, TypeError) and "unexpected keyword argument" in str(error):
             raise ValueError(f"{name} does not take all of the arguments {', '.join(arguments)}: {_one_line(error)}") from None
+        if isinstance(error, TypeError) and "required" in str(error) and " argument" in str(error):
+            needs = _one_line(error).partition(" was raised from")[0]
+            raise ValueError(f"{name} has to be told more: {needs}; write {name}?key=value&key=value") from None
         raise failure(error, name) from error
 
 
@@ -191,29 +193,17 @@ def _import_any(name: str) -> None:
     for module in registering_packages(name):
         if name in gymnasium.registry:
             return
-        with contextlib.suppress(ValueError):  # one that cannot be imported is not the one
+        with contextlib.suppress(ValueError), _silence():  # one that cannot be imported is not the one
             _register_with(module, name)
 
 
-def registering_packages(name: str = "") -> list[str]:
-    """Modules that may register an environment: of packages that need Gymnasium; those that speak of this name first.
-
-    Nothing is imported: metadata are read, and the first files of packages, and of what they have in a folder `envs`.
-    """
-    stem, found = name.rpartition("/")[2].rpartition("-v")[0] or name, {}
-    for package in metadata.distributions():
-        with contextlib.suppress(Exception):  # metadata are often incomplete
-            if any(re.match(r"gymnasium\b(?!-)", need) and "extra ==" not in need for need in package.requires or ()):
-                for module, text in _first_texts(package).items():
-                    if "register" in text or module.endswith(".envs"):
-                        found[module] = (stem not in text, module)
-    return sorted(found, key=lambda module: found[module])
-
-
-def _first_texts(package: metadata.Distribution) -> dict[str, str]:
-    """Module → the text of its __init__.py, of the modules that a package installs and their folders `envs`."""
-    first = [file for file in package.files or () if file.parts[1:] in (("__init__.py",), ("envs", "__init__.py"))]
-    return {".".join(file.parts[:-1]): Path(str(file.locate())).read_text(errors="replace") for file in first}
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    """What packages print that are looked into by the way is nobody's concern."""
+    heard = io.StringIO()
+    with warnings.catch_warnings(), contextlib.redirect_stdout(heard), contextlib.redirect_stderr(heard):
+        warnings.simplefilter("ignore")
+        yield
 
 
 def _register_with(module: str, name: str) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from gymnasium import spaces
 
 from protogoal.envs.failure import close, failure
-from protogoal.envs.observed import MOST_ACTIONS, EnvironmentFailure, fitting, part_of
+from protogoal.envs.observed import MOST_ACTIONS, EnvironmentFailure, fitting, part_of, started
 from protogoal.envs.pictures import drawn, draws
 from protogoal.envs.success import told
 
@@ -130,7 +130,7 @@ class EnvGroup:
             try:
                 observation, reward, terminated, truncated, info = env.step(action + offset)
                 self._pay(k, reward)
-                arrays["terminated"][k] = terminated
+                arrays["terminated"][k] = bool(terminated)
                 arrays["truncated"][k] = truncated and not terminated
                 arrays["success"][k] = told(info)
             except (Exception, SystemExit) as error:
@@ -174,7 +174,7 @@ class EnvGroup:
     def _start(self, k: int, env: gymnasium.Env) -> Any:
         seed = episode_seed(int(self._arrays["seed"][0]), k, int(self._arrays["episode"][k]))
         try:
-            return env.reset(seed=seed)[0]
+            return started(env.reset(seed=seed), lambda: self._who(k, "reset"))
         except (Exception, SystemExit) as error:
             raise failure(error, self._who(k, "reset")) from error
 
@@ -196,7 +196,7 @@ class EnvGroup:
 
     def _pay(self, k: int, reward: Any) -> None:
         try:
-            self._arrays["reward"][k] = reward
+            self._arrays["reward"][k] = reward.item() if isinstance(reward, np.ndarray) else reward  # an array of one number
         except (TypeError, ValueError):
             shown = " ".join(repr(reward).split())
             raise EnvironmentFailure(f"{self._who_now(k)} gave the reward {shown:.80}; it must be one number") from None

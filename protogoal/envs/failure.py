@@ -6,6 +6,7 @@ The message holds both, so that it survives a worker's pipe and Ray; `first_line
 from __future__ import annotations
 
 import contextlib
+import re
 import sys
 import traceback
 import warnings
@@ -14,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 OURS = str(Path(__file__).parents[1])
+PASSED_ON = re.compile(r"[/\\]gymnasium[/\\](core\.py|(wrappers|utils|envs[/\\]registration)\b)")
+"""Files of Gymnasium that hand calls on to an environment, and say nothing about its error."""
 
 
 class EnvironmentFailure(ValueError):
@@ -27,7 +30,8 @@ def failure(error: BaseException, who: str) -> EnvironmentFailure:
     frames = traceback.extract_tb(error.__traceback__)
     theirs = next((i for i, frame in enumerate(frames) if not frame.filename.startswith(OURS)), len(frames))
     words = "".join(traceback.format_exception_only(error)).strip().replace("\n", " ")
-    lines = "".join(traceback.format_list(frames[theirs:])).rstrip()
+    told = [frame for frame in frames[theirs:] if not PASSED_ON.search(frame.filename)]
+    lines = "".join(traceback.format_list(told)).rstrip()
     return EnvironmentFailure(f"{who} raised {words}" + (f"\n{lines}" if lines else ""))
 
 

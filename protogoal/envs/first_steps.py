@@ -18,7 +18,7 @@ import numpy as np
 from gymnasium import spaces
 
 from protogoal.envs.failure import failure
-from protogoal.envs.observed import fitting, part_of
+from protogoal.envs.observed import fitting, part_of, started
 
 STEPS = 1_000
 LONGEST_HOLD = 8
@@ -74,7 +74,7 @@ def first_steps(env: gymnasium.Env[Any, Any], numbers: Collection[str], texts: C
 
     try:
         began, is_told = time.monotonic(), False
-        look(env.reset(seed=SEED)[0])
+        look(started(env.reset(seed=SEED), who))
         for t in range(steps):
             if not is_told and time.monotonic() - began > PATIENCE:
                 is_told = True
@@ -87,7 +87,7 @@ def first_steps(env: gymnasium.Env[Any, Any], numbers: Collection[str], texts: C
             look(observation)
             if terminated or truncated:
                 episode, step = episode + 1, 0
-                look(env.reset(seed=SEED + episode)[0])
+                look(started(env.reset(seed=SEED + episode), who))
     except (Exception, SystemExit) as error:
         raise failure(error, who()) from error
     return FirstSteps({name: np.stack(some) for name, some in rows.items()}, changes)

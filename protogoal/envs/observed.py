@@ -25,6 +25,13 @@ def part_of(observation: Any, name: str, is_dict: bool, who: Callable[[], str]) 
         raise EnvironmentFailure(f"{who()} observed a {type(observation).__name__} without {name!r}") from None
 
 
+def started(result: Any, who: Callable[[], str]) -> Any:
+    """The observation of what `reset` gave."""
+    if isinstance(result, tuple) and len(result) == 2:
+        return result[0]
+    raise EnvironmentFailure(f"{who()} gave a {type(result).__name__} when it was reset; it must give (observation, info)")
+
+
 def fitting(value: Any, name: str, shape: tuple[int, ...], dtype: np.dtype, who: Callable[[], str]) -> Any:
     """`value` as an array of the declared shape and type, which must hold what it held before; else a failure."""
     if type(value) in (int, np.int64) and not shape and dtype == np.int64 and abs(value) < 2**63:

@@ -355,7 +355,7 @@ def test_package_and_id_import_the_package():
     assert space_of("gymnasium:CartPole-v1").space.size == 96
 
 
-def test_an_installed_package_that_registers_is_found_by_the_id_alone(tmp_path, monkeypatch):
+def test_an_installed_package_that_registers_is_found_by_the_id_alone(tmp_path, monkeypatch, capsys):
     about = {"Unheard": "gymnasium>=1.0", "silent": "gymnasium>=1.0", "other": "gymnasium-like", "deeper": "gymnasium"}
     for name, needs in about.items():
         (tmp_path / f"pack_{name}").mkdir()
@@ -364,16 +364,66 @@ def test_an_installed_package_that_registers_is_found_by_the_id_alone(tmp_path, 
         (tmp_path / f"{name}-1.0.dist-info" / "RECORD").write_text(f"pack_{name}/__init__.py,,\n")
     (tmp_path / "pack_deeper" / "envs").mkdir()
     (tmp_path / "pack_deeper" / "envs" / "__init__.py").write_text("from . import all_of_them")
-    (tmp_path / "deeper-1.0.dist-info" / "RECORD").write_text("pack_deeper/__init__.py,,\npack_deeper/envs/__init__.py,,\n")
+    (tmp_path / "pack_deeper" / "envs" / "maze").mkdir()
+    (tmp_path / "pack_deeper" / "envs" / "maze" / "__init__.py").write_text("register('Unheard-v0')")
+    (tmp_path / "deeper-1.0.dist-info" / "RECORD").write_text(
+        "pack_deeper/__init__.py,,\npack_deeper/envs/__init__.py,,\npack_deeper/envs/maze/__init__.py,,\n")
     for name in ("silent", "other", "deeper"):
-        (tmp_path / f"pack_{name}" / "__init__.py").write_text("raise RuntimeError")
+        (tmp_path / f"pack_{name}" / "__init__.py").write_text("print('a package that talks')\nraise RuntimeError")
     (tmp_path / "pack_Unheard" / "__init__.py").write_text(
         "import gymnasium\ngymnasium.register('Unheard-v0', 'gymnasium.envs.classic_control:CartPoleEnv')\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     found = [module for module in registering_packages("Unheard-v0") if module.startswith("pack_")]
-    assert found == ["pack_Unheard", "pack_deeper.envs"]
+    assert found == ["pack_Unheard", "pack_deeper.envs.maze", "pack_deeper.envs"]
+    assert not [module for module in registering_packages("Heard-v0") if module.endswith("maze")]
     assert space_of("Unheard-v0").space.size == 96
     gymnasium.registry.pop("Unheard-v0")
+    with pytest.raises(ValueError, match="nor a Gymnasium environment"):
+        space_of("NobodysMaze-v0")
+    assert capsys.readouterr() == ("", "")  # packages that are not the one say nothing
+
+
+class Careless(Observing):
+    """Rewards and ends as arrays of one number, an observation of another type; with `level`, which must be given."""
+
+    def __init__(self, level):
+        super().__init__(spaces.Box(0, 9, (2,), np.float32), seen=lambda t: np.array([t, level]))
+
+    def step(self, action):
+        if action == 1 and self.t == 7:
+            raise RuntimeError("the floor is wet")
+        seen, _, ended, late, info = super().step(action)
+        return seen, np.array([1.0]), np.array([ended]), np.array([late]), info
+
+
+@pytest.fixture
+def careless():
+    gymnasium.register("Careless-v0", Careless)
+    yield
+    gymnasium.registry.pop("Careless-v0")
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_a_registered_environment_does_carelessly_is_taken_as_meant_and_without_warnings(careless):
+    batch = own_batch("Careless-v0?level=3", "", 1, shared=derived(spaces.Discrete(2)).space)
+    batch.reset(seed=0)
+    steps = [batch.step(np.array([0])) for _ in range(8)]
+    assert [step.reward.tolist() for step in steps] == [[1.0]] * 8
+    assert steps[-1].truncated.tolist() == [True]
+    batch.close()
+
+
+def test_what_fails_in_a_registered_environment_is_told_without_gymnasiums_own_lines(careless):
+    with pytest.raises(ValueError, match="the floor is wet") as caught:
+        space_of("Careless-v0?level=3")
+    assert "test_derive.py" in str(caught.value)
+    assert "wrappers" not in str(caught.value)
+
+
+def test_arguments_that_an_environment_must_have_are_asked_for(careless):
+    with pytest.raises(ValueError, match=r"has to be told more: .*'level'; write Careless-v0\?key=value") as caught:
+        space_of("Careless-v0")
+    assert "\n" not in str(caught.value)
 
 
 def test_space_prints_kinds_names_what_is_on_and_what_is_left_out(capsys):

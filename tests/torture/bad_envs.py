@@ -179,7 +179,7 @@ class OldStep(Corridor):
         return seen, reward, won or over, info
 
 
-@bad(r"observed 'observation' of shape \(\), declared is \(1,\)")
+@bad(r"\(seed \d+, reset\) gave a ndarray when it was reset; it must give \(observation, info\)")
 class OldReset(Corridor):
     def reset(self, *, seed=None, options=None):
         return super().reset(seed=seed)[0]
