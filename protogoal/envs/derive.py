@@ -2,8 +2,8 @@
 
 | observed | proto-goals |
 |---|---|
-| Discrete, MultiDiscrete | every value |
-| MultiBinary | every bit |
+| Discrete, MultiDiscrete, whole numbers of a small range | every value |
+| MultiBinary | every bit; each plane anywhere |
 | bytes | every value of every byte |
 | small whole numbers on a grid | each value anywhere, and in each cell |
 | numbers | bins by the quantiles of the first steps, and records beyond them |
@@ -45,6 +45,9 @@ from protogoal.goals.spaces import BagOfWords, ProtoGoalSpace
 
 MOST_NUMBERS = 128
 """Numbers of one part that have goals of their own; of more, those that change most often."""
+
+MOST_VALUES = 32
+"""Values of whole numbers in a Box that have goals one by one; with more they have bins."""
 
 MOST_WORDS = 1_000
 
@@ -141,7 +144,8 @@ def _maker(env: gymnasium.Env[Any, Any], name: str, part: Any) -> Maker:
     if kind == "values":
         return lambda first: _values(env, word, part, key)
     if kind in ("binary", "planes"):
-        return lambda first: EveryBit("bit" if name == WHOLE else name, part.shape, key, plane_axis(part.shape))
+        bit = name if name != WHOLE else "plane" if len(part.shape) == 3 else "bit"
+        return lambda first: EveryBit(bit, part.shape, key, plane_axis(part.shape), known.plane_names(env))
     if kind == "bytes":
         words = [f"byte {i}" if name == WHOLE else f"{name} {i}" for i in range(part.shape[0])]
         return lambda first: EveryValue(words, [256] * part.shape[0], key=key)
@@ -152,7 +156,18 @@ def _maker(env: gymnasium.Env[Any, Any], name: str, part: Any) -> Maker:
         return lambda first: PictureCells("picture" if name == WHOLE else name, min(SIDE, sides[0]), min(SIDE, sides[1]), key)
     if kind == "text":
         return lambda first: _words(name, first, key)
-    return lambda first: _numbers(known.number_names(env, word, part), first.seen[name], part, key)
+    called = known.number_names(env, word, part)
+    if are_few(part):
+        lows = part.low.ravel().astype(np.int64)
+        return lambda first: EveryValue(called, (part.high.ravel() - lows + 1).tolist(), lows.tolist(), key=key)
+    return lambda first: _numbers(called, first.seen[name], part, key)
+
+
+def are_few(part: Any) -> bool:
+    """Whether numbers are whole and have few values: those of a MultiDiscrete that was declared as a Box."""
+    if not np.issubdtype(part.dtype, np.integer) or part.low.size > MOST_NUMBERS:
+        return False
+    return bool((part.high.astype(float) - part.low.astype(float) < MOST_VALUES).all())
 
 
 def _values(env: gymnasium.Env[Any, Any], word: str, part: Any, key: str | None) -> ProtoGoalSpace:

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from protogoal.envs.counters import numbers
+from protogoal.envs.failure import close
 from protogoal.envs.user_envs import ADDS, own_batch, reference_of, shows_a_part, space_of
 
 LOOKED_AT = 50_000
@@ -35,6 +37,7 @@ def describe(env: str, space: str = "", info: str = "") -> dict[str, Any]:
         "space": {"": "derived from the observation"}.get(space, f"{space.removeprefix(ADDS)}, "
                   f"{'added to what is derived' if space.startswith(ADDS) else 'instead of what could be derived'}"),
         "info": list(reference_of(env, info).counters),
+        "more_in_info": [] if info else _entries_of_info(env),
         "is_partial": shows_a_part(env),
         "actions": actions,
         "size": derivation.space.size,
@@ -43,6 +46,15 @@ def describe(env: str, space: str = "", info: str = "") -> dict[str, Any]:
         "left_out": derivation.left_out,
         "on_at_the_start": on,
     }
+
+
+def _entries_of_info(env: str) -> list[str]:
+    """Entries of `info` with numbers, which could have goals too."""
+    probe = reference_of(env)()
+    try:
+        return list(dict.fromkeys(name.partition("/")[0] for name, _ in numbers(probe.reset(seed=0)[1])))
+    finally:
+        close(probe)
 
 
 def _part(space: Any) -> dict[str, Any]:
@@ -67,6 +79,8 @@ def in_words(told: dict[str, Any]) -> str:
         lines += [f"  {name}: {part['size']:,}", f"    kinds     {shown}", f"    examples  {examples}"]
     if told["info"]:
         lines.append(f"  of info, which the network does not see: {', '.join(told['info'])}")
+    if told["more_in_info"]:
+        lines.append(f"info has numbers too; their goals: --info {','.join(told['more_in_info'])}")
     on = told["on_at_the_start"]
     more = f"; and {len(on) - MOST_STARTING} more" if len(on) > MOST_STARTING else ""
     starts = "; ".join(on[:MOST_STARTING]) or "none"

@@ -56,7 +56,18 @@ def number_names(env: gymnasium.Env[Any, Any], word: str, part: Any) -> Sequence
     """What the numbers of a part are called."""
     size = int(np.prod(part.shape))
     names = NUMBERS.get(type(env.unwrapped).__name__, ())
-    return names if len(names) == size else [f"{word}[{i}]" for i in range(size)] if size > 1 else [word]
+    return names if len(names) == size else part_places(word, part.shape)
+
+
+def part_places(word: str, shape: tuple[int, ...]) -> list[str]:
+    """Names of the numbers of an array: "state[2,3]"."""
+    return [f"{word}[{','.join(map(str, place))}]" for place in np.ndindex(*shape)] if np.prod(shape) > 1 else [word]
+
+
+def plane_names(env: gymnasium.Env[Any, Any]) -> list[str]:
+    """What the planes of an observation are called: MinAtar's games say it."""
+    channels = getattr(getattr(getattr(env.unwrapped, "game", None), "env", None), "channels", None)
+    return sorted(channels, key=channels.__getitem__) if isinstance(channels, dict) else []
 
 
 def grid_width(env: gymnasium.Env[Any, Any], count: int) -> int:

@@ -21,6 +21,7 @@ from gymnasium import spaces
 from protogoal.envs import nethack
 from protogoal.envs.counters import INFO
 from protogoal.envs.episodes import WHOLE
+from protogoal.envs.readers import LONGEST_VECTOR, kind_of
 
 Path = tuple[Any, ...]
 """Keys and places that lead to a part; of `glyphs_crop` () where it has to be cut out first."""
@@ -136,4 +137,7 @@ def reason_against(space: spaces.Space[Any]) -> str | None:
         return f"is {type(space).__name__}, which is none of Box, Discrete, MultiDiscrete, MultiBinary and Text"
     if space.shape is not None and 0 in space.shape:
         return "has no numbers"
+    many = int(np.prod(space.shape or ()))
+    if kind_of(space) == "numbers" and many > LONGEST_VECTOR:
+        return f"has {many:,} numbers, and at most {LONGEST_VECTOR:,} are read that are no picture and no grid"
     return None

@@ -3,6 +3,7 @@
 import dataclasses
 import importlib.util
 from pathlib import Path
+from types import SimpleNamespace
 
 import gymnasium
 import numpy as np
@@ -72,7 +73,7 @@ def test_every_bit_that_is_on():
     planes = derived(spaces.MultiBinary((2, 3, 2))).space
     board = np.zeros((1, 2, 3, 2))
     board[0, 1, 0, 1] = 1
-    assert names_on(planes, board) == ["bit 1 at (0,1)"]
+    assert names_on(planes, board) == ["plane 1 at (0,1)", "plane 1 present"]
     assert planes.cell(7) == (0, 1)
 
 
@@ -81,11 +82,41 @@ def test_planes_may_come_last_beside_a_square(space):
     made = derived(space).space
     board = np.zeros((1, 4, 4, 16), space.dtype)
     board[0, 1, 3, 11] = 1
-    assert names_on(made, board) == ["bit 11 at (1,3)"]
+    assert names_on(made, board) == ["plane 11 at (1,3)", "plane 11 present"]
+    assert [made.kind(made.size - 1), made.cell(made.size - 1)] == ["plane present", None]
     assert made.grid == (4, 4)
     spec, read = reader("board", space)
     assert (spec.kind, spec.shape) == ("planes", (16, 4, 4))
     assert np.argwhere(read(board)).tolist() == [[0, 11, 1, 3]]
+
+
+def test_planes_have_the_names_that_their_game_gives_them():
+    env = Observing(spaces.Box(0, 1, (3, 3, 2), np.bool_))
+    env.game = SimpleNamespace(env=SimpleNamespace(channels={"wall": 1, "ball": 0}))  # as MinAtar's
+    board = np.zeros((1, 3, 3, 2), np.bool_)
+    board[0, 2, 1, 1] = True
+    assert names_on(derive(env).space, board) == ["wall at (2,1)", "wall present"]
+
+
+def test_whole_numbers_of_a_small_range_have_every_value_and_others_bins():
+    made = derived(spaces.Box(np.array([0, -2]), np.array([5, 2]), dtype=np.int64)).space
+    assert names_on(made, np.array([[3, -2]])) == ["state[0] = 3", "state[1] = -2"]
+    assert made.size == 6 + 5
+    wide = derived(spaces.Box(0, 1_000, (2,), np.int64), seen=lambda t: np.array([t, 2 * t])).space
+    assert "state[0] ≤ 0" in names_on(wide, np.zeros((1, 2), np.int64))
+
+
+def test_numbers_of_a_table_have_their_row_and_column():
+    made = derived(spaces.Box(-1.0, 1.0, (2, 3)), seen=lambda t: np.full((2, 3), t / 8, np.float32)).space
+    assert "state[1,2] ≥ 1" in names_on(made, np.ones((1, 2, 3)))
+
+
+def test_a_part_with_too_many_numbers_is_left_out_before_anything_is_played():
+    long = spaces.Box(-1.0, 1.0, (20_000,))
+    made = derived(spaces.Dict({"cell": spaces.Discrete(3), "scan": long}))
+    assert made.left_out == {"scan": "has 20,000 numbers, and at most 16,384 are read that are no picture and no grid"}
+    with pytest.raises(ValueError, match="nothing of the observation can be read: observation has 20,000 numbers"):
+        derived(long)
 
 
 def test_every_value_of_every_byte():
@@ -432,6 +463,9 @@ def test_space_prints_kinds_names_what_is_on_and_what_is_left_out(capsys):
     assert "96 proto-goals, 2 actions" in text
     assert "pole angle" in text
     assert "on at the start (4)" in text
+    assert "info has numbers" not in text
+    assert main(["space", "--env", "FrozenLake-v1"]) == 0
+    assert "info has numbers too; their goals: --info prob" in capsys.readouterr().out
     assert main(["space"]) == 2
     assert "which environment?" in capsys.readouterr().err
 

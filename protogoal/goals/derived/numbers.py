@@ -81,7 +81,7 @@ class Numbers(ProtoGoalSpace):
         number, side, k = self._locate(i)
         word = self.words[number]
         if side:
-            level = (self._above if side == 1 else self._below)[number, k]
+            level = (self._above if side == 1 else self._below)[number, k] + 0.0  # no −0
             sign = "≥" if side == 1 else "≤"
             return f"{word} {sign} {level:.4g}" if np.isfinite(level) else f"{word}, record {k + 1} {sign} (not possible)"
         edges = [-np.inf, *self._edges[number], np.inf]

@@ -65,31 +65,41 @@ class EveryValue(ProtoGoalSpace):
 class EveryBit(ProtoGoalSpace):
     """Bit i: number i of an observation of zeros and ones is 1; [N, F], [N, rows, columns] or [N, planes, rows, columns].
 
-    `axis` of the shape has the planes.
+    `axis` of the shape has the planes, which may have `names`; after all places come bits "anything on plane p".
     """
 
-    def __init__(self, word: str, shape: Sequence[int], key: str | None = None, axis: int = 0):
-        self.word, self.shape = word, tuple(int(n) for n in shape)
-        super().__init__(int(np.prod(self.shape)), key)
+    def __init__(self, word: str, shape: Sequence[int], key: str | None = None, axis: int = 0, names: Sequence[str] = ()):
+        self.word, self.shape, self._places = word, tuple(int(n) for n in shape), int(np.prod(shape))
         self._axis = axis if len(self.shape) == 3 else None
+        planes = 0 if self._axis is None else self.shape[self._axis]
+        self._names = list(names) if len(names) == planes else [f"{word} {p}" if planes > 1 else word for p in range(planes)]
+        super().__init__(self._places + planes, key)
         self._sides = self.shape if self._axis is None else tuple(np.delete(self.shape, self._axis).tolist())
 
     def _active(self, s: Any, a: Any, s_next: Any) -> Any:
         flat: NDArray[np.bool_] = np.asarray(s_next).reshape(len(s_next), -1) != 0
-        return sparse_bits(flat)
+        if self._axis is None:
+            return sparse_bits(flat)
+        planes = np.moveaxis(flat.reshape(-1, *self.shape), 1 + self._axis, 1).reshape(len(flat), len(self._names), -1)
+        return sparse_bits(np.concatenate([flat, planes.any(2)], 1))
 
     def _locate(self, i: int) -> tuple[int, tuple[int, ...]]:
         """The plane, and the place in it."""
+        if i >= self._places:
+            return i - self._places, ()
         place = [int(n) for n in np.unravel_index(i, self.shape)]
         return (0 if self._axis is None else place.pop(self._axis)), tuple(place)
 
     def name(self, i: int) -> str:
         cell = self.cell(i)
+        if i >= self._places:
+            return f"{self._names[i - self._places]} present"
         return f"{self.word} {i} is on" if cell is None else f"{self.kind(i)} at ({cell[0]},{cell[1]})"
 
     def kind(self, i: int) -> str:
-        has_planes = self._axis is not None and self.shape[self._axis] > 1
-        return f"{self.word} {self._locate(i)[0]}" if has_planes else self.word
+        if i >= self._places:
+            return f"{self.word} present"
+        return self.word if self._axis is None else self._names[self._locate(i)[0]]
 
     def cell(self, i: int) -> tuple[int, int] | None:
         place = self._locate(i)[1]
