@@ -16,6 +16,8 @@ from protogoal.goals.evaluator import PGESettings
 from protogoal.settings import AgentSettings, DomainSettings, Settings, ranged, refuse
 from protogoal.tabular.settings import TABULAR_PGE, TabularSettings
 
+LEAST_PLAYED = 1_000  # steps that an episode of an evaluation may take in the shortest run
+
 if TYPE_CHECKING:
     AgentName = str
 else:
@@ -158,6 +160,10 @@ class DeepConfig(Settings):
     def final_episodes(self) -> int:
         """Episodes of the evaluation at the end."""
         return self.evaluation.final_episodes
+
+    def longest_played(self, episodes: int) -> int:
+        """Steps after which an episode of an evaluation is cut: of episodes that never end, it takes ten times the run at most."""
+        return min(self.evaluation.max_steps, max(LEAST_PLAYED, 10 * self.steps // episodes))
 
     def with_agent(self, name: str) -> DeepConfig:
         """The same task for another agent, with that agent's settings for two cores."""

@@ -9,7 +9,7 @@ proto-goal evaluator. `evaluate` plays for the task, or one goal, alone.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -326,9 +326,11 @@ class Evaluation:
     mean_return: float
     mean_length: float
     cut: int = 0  # episodes that did not end in time, counted with their return so far
+    max_steps: int = field(default=0, compare=False)  # that time
 
-    def cut_words(self, max_steps: int) -> str:
-        return (f"{self.cut} of {self.episodes} episodes of an evaluation did not end within {max_steps:,} steps "
+    @property
+    def cut_words(self) -> str:
+        return (f"{self.cut} of {self.episodes} episodes of an evaluation did not end within {self.max_steps:,} steps "
                 "(evaluation.max_steps) and were cut there")
 
     @property
@@ -393,7 +395,7 @@ def evaluate(
             is_first, action, reward = np.ones(n, bool), np.zeros(n, np.int16), np.zeros(n, np.float32)
             total[:], length[:], waiting[:] = 0.0, 0, False
     won = sum(value == 1 for value in successes) if max(successes) >= 0 else None
-    return Evaluation(episodes, won, float(np.mean(returns)), float(np.mean(lengths)), cut)
+    return Evaluation(episodes, won, float(np.mean(returns)), float(np.mean(lengths)), cut, max_steps)
 
 
 def _own(seen: tuple[Observation, Array]) -> tuple[Observation, Array]:

@@ -138,6 +138,6 @@ class EvaluationSettings(Settings):
     final_episodes: int = ranged(100, 1, 100_000)
     """Episodes of the evaluation at the end of a run."""
     max_steps: int = ranged(10_000, 1, 100_000_000)
-    """An episode of an evaluation is cut after so many steps; it need not end by itself."""
+    """An episode of an evaluation is cut after so many steps, as it need not end by itself; earlier where a run is shorter."""
     success_return: float | None = None
     """A return of at least this is a success, where the environment does not say itself which episodes succeed."""

@@ -138,7 +138,7 @@ class LocalSession(AgentPlayer):
         with self.log.timing("evaluate"):
             result = play_episodes(self.config, self.playing, episodes, self._evaluations, self.success, self.space)
         if result.cut:
-            self._tell(Happened(self.step, result.cut_words(self.config.evaluation.max_steps)))
+            self._tell(Happened(self.step, result.cut_words))
         self._tell(Evaluated(self.step, result.episodes, result.successes, result.mean_return))
         values = self.log.evaluated(result) | self.log.metrics(self.step)
         values |= goal_metrics(self.agent.evaluator) if self.agent.evaluator is not None else {}
@@ -196,11 +196,11 @@ def play_episodes(
     env = registry.agent(config.agent).as_played(config, make_batch_env(config.env, min(episodes, 32), space)[0], network)
     try:
         settings = config.evaluation
-        result = evaluate(network, env, episodes, settings.epsilon, rng, settings.max_steps, rule, wanted)
+        result = evaluate(network, env, episodes, settings.epsilon, rng, config.longest_played(episodes), rule, wanted)
     finally:
         env.close()
     if result.cut:
-        warnings.warn(result.cut_words(settings.max_steps), stacklevel=2)
+        warnings.warn(result.cut_words, stacklevel=2)
     return result
 
 

@@ -16,7 +16,7 @@ from protogoal.domains.user_env import OwnSettings, own_environment
 from protogoal.envs import first_steps
 from protogoal.envs.counters import INFO
 from protogoal.envs.derive import derive
-from protogoal.envs.door import registering_packages
+from protogoal.envs.packages import registering_packages
 from protogoal.envs.readable import readable
 from protogoal.envs.readers import reader
 from protogoal.envs.user_envs import own_batch, reference, space_of

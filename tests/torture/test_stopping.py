@@ -1,5 +1,6 @@
 """Episodes that never end, environments that hang: an evaluation ends, and two Ctrl-C are always enough."""
 
+import dataclasses
 import os
 import signal
 import subprocess
@@ -17,6 +18,7 @@ from reference.tiny_deep import TINY  # noqa: E402
 from protogoal.agents.r2d2 import R2D2  # noqa: E402
 from protogoal.deep.act import WantedGoal, evaluate  # noqa: E402
 from protogoal.envs.user_envs import own_batch  # noqa: E402
+from protogoal.presets import PRESETS  # noqa: E402
 
 HERE = Path(__file__).parent
 OWN = ["--space", "bad_envs:cells", "--actor.num_envs", "2", "--network.hidden", "16", "--network.rank", "8",
@@ -49,6 +51,14 @@ def test_of_episodes_that_sometimes_end_all_are_counted_once():
     result = played("ends_sometimes", 9, 25)
     assert 0 < result.cut < 9
     assert result.mean_length <= 25
+
+
+def test_an_evaluation_takes_no_more_than_ten_times_its_run():
+    config = PRESETS["baba-umaze-small-protogoal"]
+    limits = [dataclasses.replace(config, steps=steps).longest_played(100) for steps in (3_000, 50_000, 10**6)]
+    assert limits == [1_000, 5_000, 10_000]
+    short = dataclasses.replace(config.evaluation, max_steps=200)
+    assert dataclasses.replace(config, evaluation=short, steps=3_000).longest_played(100) == 200
 
 
 def test_episodes_that_end_are_played_as_without_a_limit():

@@ -104,7 +104,7 @@ class PlayerClient:
         self.queue.pop(0)
         self.generator = generator
         if result.cut:
-            self.context.event(result.cut_words(self.context.config.evaluation.max_steps))
+            self.context.event(result.cut_words)
         self.context.tell(Evaluated(step, result.episodes, result.successes, result.mean_return))
         self.context.tell(Measured(step, self.context.log.evaluated(result)))
 
