@@ -10,7 +10,7 @@ from protogoal.config import DeepConfig
 from protogoal.domains.default import DEFAULT
 from protogoal.domains.domain import Domain, Row, Wanted
 from protogoal.envs.success import SuccessRule, find_rule
-from protogoal.envs.user_envs import HERE, EnvReference, announced_domains, can_be_found, own_batch, shows_a_part, space_of
+from protogoal.envs.user_envs import EnvReference, announced_domains, can_be_found, is_local, own_batch, shows_a_part, space_of
 from protogoal.envs.vector import BatchEnv
 from protogoal.envs.views import ActiveView
 from protogoal.envs.workers import WorkerPool
@@ -39,7 +39,7 @@ class OwnSettings(DomainSettings):
 
     def code(self) -> dict[str, str]:
         names = {"--env": self.factory, "--space": self.space}
-        return {option: name for option, name in names.items() if name and not name.startswith(f"{HERE}:")} \
+        return {option: name for option, name in names.items() if name and not is_local(name)} \
             if any(map(is_code, names.values())) else {}
 
     @property
@@ -49,7 +49,7 @@ class OwnSettings(DomainSettings):
 
 def is_code(name: str) -> bool:
     """Whether a name makes us import or run what is not simply an installed package's environment."""
-    return (":" in name or "?" in name) and not name.startswith(f"{HERE}:")
+    return (":" in name or "?" in name) and not is_local(name)
 
 
 def own_environment(factory: str, space: str = "", info: str = "") -> DeepConfig:

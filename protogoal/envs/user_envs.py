@@ -80,14 +80,14 @@ class EnvReference:
         return Counters(env, counters) if counters else env
 
     def _make(self) -> Any:
-        if self.name in _HERE:
-            return call(_HERE[self.name], self.name, wanted={"render_mode": self.render_mode} if self.render_mode else {})
+        if is_local(self.name):
+            return call(_function(self.name), self.name, wanted={"render_mode": self.render_mode} if self.render_mode else {})
         return make_env(self.name, self.render_mode)
 
 
 def make_space(name: str, env: gymnasium.Env[Any, Any]) -> ProtoGoalSpace:
     """The proto-goal space that `module:function` gives for an environment."""
-    space = call(_HERE[name] if name in _HERE else load(name), name, env)
+    space = call(_function(name) if is_local(name) else load(name), name, env)
     if not isinstance(space, ProtoGoalSpace):
         raise ValueError(f"{name} gave a {type(space).__name__}; it must give a ProtoGoalSpace")
     return space
@@ -169,9 +169,21 @@ def reference(function: Any, must_last: bool) -> str:
     return key
 
 
+def is_local(name: str) -> bool:
+    """Whether a name stands for a function that only one process has; nothing is ever imported for it."""
+    return name.startswith(f"{HERE}:")
+
+
 def can_be_found(name: str) -> bool:
     """Whether this process can have the function of that name: of another's own functions it has none."""
-    return name in _HERE or not name.startswith(f"{HERE}:")
+    return name in _HERE or not is_local(name)
+
+
+def _function(name: str) -> Any:
+    if name not in _HERE:
+        raise ValueError(f"{name} is a function of a script or notebook, which this process does not have; "
+                         "put it into a module of its own and import it")
+    return _HERE[name]
 
 
 def announced_domains(tell: Callable[[str], None] | None = None) -> dict[str, OwnDomain]:

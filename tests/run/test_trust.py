@@ -30,7 +30,7 @@ def here(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", [p for p in sys.path if p])
     yield
     for name in set(sys.modules) - before:
-        if name.split(".")[0] in ("runs", "mine", "evil", "link", "mine_too"):
+        if name.split(".")[0] in ("runs", "mine", "evil", "link", "mine_too", "here"):
             del sys.modules[name]
     sys.meta_path[:] = finders
     trust.ImportGuard.directories.clear()
@@ -58,6 +58,17 @@ def test_code_that_a_run_names_is_said_and_not_executed(command, name, capsys):
     assert name in line
     assert "--trust" in line
     assert line.count("\n") == 1
+    assert not Path("executed").exists()
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda words: words[0])
+@pytest.mark.parametrize(("env", "space"), [("here:make", "here:cells"), ("CartPole-v1", "here:cells"), ("here:make", "")])
+def test_a_name_that_stands_for_a_function_of_a_script_imports_no_module_so_called(command, env, space, monkeypatch, capsys):
+    path = downloaded(env, space)
+    (path / "evil.py").rename(path / "here.py")
+    monkeypatch.chdir(path)
+    assert main([command[0], ".", *command[2:]]) == 2
+    assert "which this process does not have" in capsys.readouterr().err
     assert not Path("executed").exists()
 
 
