@@ -91,6 +91,9 @@ class RunDirectory:
         file = path / "config.json"
         if not file.is_file():
             raise ValueError(f"{path} is not a run: it has no config.json")
+        for other in (*path.glob("*"), *path.glob("checkpoints/*/*")):
+            if other.is_fifo() or other.is_char_device() or other.is_block_device():
+                raise ValueError(f"{other} is no file but a pipe or a device, which may never end; remove it")
         try:
             record = unseal(file.read_bytes())
         except ValueError as error:

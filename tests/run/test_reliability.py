@@ -284,6 +284,17 @@ def test_a_damaged_record_is_one_line_and_can_be_moved_away(run, damage, capsys)
         assert main(["resume", str(run), "--steps", "7000"]) == 0
 
 
+@pytest.mark.skipif(os.name != "posix", reason="no pipes that are files there")
+@pytest.mark.parametrize("name", ["run.db.lock", "weights.safetensors", "checkpoints/000000006000/manifest.json",
+                                  "checkpoints/000000006000/arrays.npz"])
+def test_a_pipe_or_a_device_in_place_of_a_file_is_never_waited_for(run, name, capsys):
+    for put in (os.mkfifo, lambda path: path.symlink_to("/dev/zero")):
+        (run / name).unlink(missing_ok=True)
+        put(run / name)
+        assert main(["resume", str(run), "--steps", "7000"]) == 2
+        assert f"{name} is no file but a pipe or a device" in one_line(capsys)
+
+
 def test_a_directory_removed_under_a_run_is_noticed(tmp_path, monkeypatch, capsys):
     path = tmp_path / "run"
     update = training.Progress.update
