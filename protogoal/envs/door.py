@@ -136,7 +136,7 @@ def call(function: Any, name: str, *values: Any, arguments: Mapping[str, Any] | 
     wishes = {key: value for key, value in (wanted or {}).items() if key in known}
     try:
         return function(*values, **(arguments or {}), **wishes)
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         raise failure(error, name) from error
 
 
@@ -153,7 +153,7 @@ def _registered(name: str, arguments: Mapping[str, Any], render_mode: str | None
         raise ValueError(f"{name!r} is neither module:function nor a Gymnasium environment: {_one_line(error)}") from None
     except ImportError as error:
         raise ValueError(f"{name} cannot be made: {_one_line(error)}") from error
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         if isinstance(error, TypeError) and "unexpected keyword argument" in str(error):
             raise ValueError(f"{name} does not take all of the arguments {', '.join(arguments)}: {_one_line(error)}") from None
         if isinstance(error, TypeError) and "required" in str(error) and " argument" in str(error):

@@ -130,10 +130,12 @@ class EnvGroup:
             try:
                 observation, reward, terminated, truncated, info = env.step(action + offset)
                 self._pay(k, reward)
+                if type(terminated) is not bool or type(truncated) is not bool:
+                    self._check_end(k, terminated=terminated, truncated=truncated)
                 arrays["terminated"][k] = bool(terminated)
                 arrays["truncated"][k] = truncated and not terminated
                 arrays["success"][k] = told(info)
-            except (Exception, SystemExit) as error:
+            except BaseException as error:
                 raise failure(error, self._who(k, f"step {arrays['length'][k] + 1}")) from error
             if terminated or truncated:
                 self._write("final", k, observation)
@@ -153,7 +155,7 @@ class EnvGroup:
             for t, action in enumerate(taken[:self._arrays["length"][k]], 1):
                 try:
                     observation, _, terminated, truncated, _ = env.step(action + self._layout.first_action)
-                except Exception as error:
+                except BaseException as error:
                     raise failure(error, self._who(k, f"step {t}, repeated")) from error
                 if terminated or truncated:
                     self._arrays["episode"][k] += 1
@@ -175,7 +177,7 @@ class EnvGroup:
         seed = episode_seed(int(self._arrays["seed"][0]), k, int(self._arrays["episode"][k]))
         try:
             return started(env.reset(seed=seed), lambda: self._who(k, "reset"))
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             raise failure(error, self._who(k, "reset")) from error
 
     def _write(self, role: str, k: int, observation: Any) -> None:
@@ -197,9 +199,14 @@ class EnvGroup:
     def _pay(self, k: int, reward: Any) -> None:
         try:
             self._arrays["reward"][k] = reward.item() if isinstance(reward, np.ndarray) else reward  # an array of one number
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             shown = " ".join(repr(reward).split())
             raise EnvironmentFailure(f"{self._who_now(k)} gave the reward {shown:.80}; it must be one number") from None
+
+    def _check_end(self, k: int, **said: Any) -> None:
+        for name, value in said.items():
+            if np.size(value) != 1 or np.asarray(value).item() not in (0, 1):  # an array of one is as good
+                raise EnvironmentFailure(f"{self._who_now(k)} gave {name} {value!r:.80}; it must be true or false")
 
     def _who_now(self, k: int) -> str:
         return self._who(k, f"step {self._arrays['length'][k] + 1}")

@@ -17,19 +17,23 @@ from typing import Any
 OURS = str(Path(__file__).parents[1])
 PASSED_ON = re.compile(r"[/\\]gymnasium[/\\](core\.py|(wrappers|utils|envs[/\\]registration)\b)")
 """Files of Gymnasium that hand calls on to an environment, and say nothing about its error."""
+MOST_CHARACTERS = 2_000  # of what an error says
 
 
 class EnvironmentFailure(ValueError):
     """Raised for errors in a user's code, and for what it gives against its own word."""
 
 
-def failure(error: BaseException, who: str) -> EnvironmentFailure:
-    """`who` (an environment, with its seed and step) raised an error; its traceback begins where our own code ends."""
-    if isinstance(error, EnvironmentFailure):
+def failure(error: BaseException, who: str) -> BaseException:
+    """`who` (an environment, with its seed and step) raised an error; its traceback begins where our own code ends.
+
+    Of any kind: a library in Rust that panics raises what is no Exception. Ctrl-C stays what it is.
+    """
+    if isinstance(error, EnvironmentFailure | KeyboardInterrupt):
         return error
     frames = traceback.extract_tb(error.__traceback__)
     theirs = next((i for i, frame in enumerate(frames) if not frame.filename.startswith(OURS)), len(frames))
-    words = "".join(traceback.format_exception_only(error)).strip().replace("\n", " ")
+    words = "".join(traceback.format_exception_only(error)).strip().replace("\n", " ")[:MOST_CHARACTERS]
     told = [frame for frame in frames[theirs:] if not PASSED_ON.search(frame.filename)]
     lines = "".join(traceback.format_list(told)).rstrip()
     return EnvironmentFailure(f"{who} raised {words}" + (f"\n{lines}" if lines else ""))

@@ -88,7 +88,7 @@ def first_steps(env: gymnasium.Env[Any, Any], numbers: Collection[str], texts: C
             if terminated or truncated:
                 episode, step = episode + 1, 0
                 look(started(env.reset(seed=SEED + episode), who))
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         raise failure(error, who()) from error
     return FirstSteps({name: np.stack(some) for name, some in rows.items()}, changes)
 

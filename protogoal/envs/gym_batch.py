@@ -145,7 +145,7 @@ class GymBatchEnv:
             active = np.asarray(self.space.active(s, a, s_next))
         except WrongIds as error:
             raise EnvironmentFailure(str(error)) from None
-        except Exception as error:
+        except BaseException as error:
             raise failure(error, "the proto-goal space") from error
         if self.space.size != self.num_bits:
             raise EnvironmentFailure(f"the proto-goal space has {self.space.size:,} bits now, it had {self.num_bits:,}; "

@@ -13,6 +13,7 @@ import numpy as np
 from gymnasium import spaces
 
 from protogoal.envs.episodes import WHOLE
+from protogoal.envs.failure import EnvironmentFailure
 from protogoal.envs.observed import Limits
 from protogoal.envs.raw import raw_arrays
 from protogoal.envs.readable import Path
@@ -36,7 +37,13 @@ class ObservationReader:
     def read(self, arrays: Mapping[str, np.ndarray], who: Callable[[int], str]) -> Observation:
         """As the network sees it; what is outside its space is refused, and `who` says whose it is."""
         self._limits.check(arrays, who)
-        return {name: read(arrays[name]) for name, (_, read) in self._readers.items()}
+        found = {name: read(arrays[name]) for name, (_, read) in self._readers.items()}
+        for name, values in found.items():
+            if values.dtype.kind == "f" and not np.isfinite(values).all():
+                env = int(np.argwhere(~np.isfinite(values))[0, 0])
+                raise EnvironmentFailure(f"{who(env)} observed a number in {name!r} that is not finite; "
+                                         "NaN and infinity are not allowed")
+        return found
 
     def arrays(self, raw: Any) -> tuple[dict[str, np.ndarray], bool]:
         """One observation, or a batch, as arrays by name; and whether it was one alone."""

@@ -135,6 +135,9 @@ raising("raises_recursion_error", RecursionError("too deep"), "RecursionError")
 raising("raises_unicode_error", UnicodeDecodeError("utf-8", b"\xff", 0, 1, "bad"), "UnicodeDecodeError")
 raising("raises_many_lines", RuntimeError("one\ntwo\nthree"), "RuntimeError: one two three")
 raising("leaves_python", SystemExit(3), "SystemExit: 3")
+raising("raises_what_is_no_exception", type("Panic", (BaseException,), {})("index out of bounds"), ".*Panic: index")
+raising("raises_without_words", type("Odd", (Exception,), {"__str__": lambda self: 1 / 0})(), ".*Odd: ")
+raising("raises_without_end", RuntimeError("x" * 10**7), "RuntimeError: x{1000,3000}\n")
 
 
 def bad(said):
@@ -211,6 +214,7 @@ rewarding("reward_none", None, r"environment \d \(seed \d+, step \d+\) gave the 
 rewarding("reward_text", "one", "gave the reward 'one'; it must be one number")
 rewarding("reward_complex", 1j, "gave the reward 1j; it must be one number|raised ComplexWarning")
 rewarding("reward_list", [1.0, 2.0], r"gave the reward \[1.0, 2.0\]; it must be one number")
+rewarding("reward_too_large", 10**400, "gave the reward 1000+; it must be one number")
 rewarding("reward_huge", 1e9, None)
 rewarding("reward_integer", 1, None)
 rewarding("reward_numpy", np.float64(0.5), None)
@@ -275,7 +279,27 @@ observing("vector_beyond_its_bounds", np.full(4, 7.0, np.float32), None, VECTOR)
 KINDS["vector_nan"] = type("vector_nan", (Corridor,), {
     "observation_space": VECTOR, "needs_any_cells": True,
     "seen": lambda self: np.full(4, np.nan if self.is_bad else 0.0, np.float32)})
-SAID["vector_nan"] = "environment 0 gave a number in 'observation' that is not finite"
+SAID["vector_nan"] = r"environment \d \(seed \d+, step \d+\) observed a number in 'observation' that is not finite"
+
+
+# --- ends -------------------------------------------------------------------------------------------------------------------
+
+
+def ending(name, value, said):
+    """Gives `value` as terminated after a while; said None: that is as good as true or false."""
+    KINDS[name] = type(name, (Corridor,), {
+        "step": lambda self, action: (*Corridor.step(self, action)[:2], value if self.is_bad else False, False, {})})
+    if said:
+        SAID[name] = rf"environment \d \(seed \d+, step \d+\) gave terminated {said}; it must be true or false"
+
+
+ending("end_in_words", "False", "'False'")
+ending("end_of_nothing", None, "None")
+ending("end_nan", float("nan"), "nan")
+ending("ends_of_two", np.array([True, False]), r"array\(\[ True, False\]\)")
+ending("end_of_7", 7, "7")
+ending("end_of_0", 0, None)
+ending("end_without_axes", np.array(True), None)
 
 
 # --- spaces -----------------------------------------------------------------------------------------------------------------
