@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from protogoal.envs.counters import numbers
+from protogoal.envs.counters import INFO, numbers
 from protogoal.envs.failure import close
 from protogoal.envs.user_envs import ADDS, own_batch, reference_of, shows_a_part, space_of
 
@@ -76,9 +76,8 @@ def in_words(told: dict[str, Any]) -> str:
         kinds = list(part["kinds"])
         shown = ", ".join(kinds[:6]) + (f", … ({len(kinds):,} kinds)" if len(kinds) > 6 else "")
         examples = "; ".join(part["examples"]) or "found while reading"
-        lines += [f"  {name}: {part['size']:,}", f"    kinds     {shown}", f"    examples  {examples}"]
-    if told["info"]:
-        lines.append(f"  of info, which the network does not see: {', '.join(told['info'])}")
+        shown_as = "info, which the network does not see" if name == INFO else name
+        lines += [f"  {shown_as}: {part['size']:,}", f"    kinds     {shown}", f"    examples  {examples}"]
     if told["more_in_info"]:
         lines.append(f"info has numbers too; their goals: --info {','.join(told['more_in_info'])}")
     on = told["on_at_the_start"]
