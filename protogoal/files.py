@@ -18,6 +18,9 @@ def whole(path: Path) -> Iterator[Path]:
         with temporary.open("r+b") as file:
             os.fsync(file.fileno())
         temporary.replace(path)
+    except OSError as error:
+        error.filename = error.filename or str(path)  # a full disk does not say for which file
+        raise
     finally:
         temporary.unlink(missing_ok=True)
 

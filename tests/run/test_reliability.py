@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from protogoal.cli import main
+from protogoal.files import write_whole
 from protogoal.presets import PRESETS
 from protogoal.record.store import Store, StoreReader
 from protogoal.run import checkpoint, training
@@ -256,6 +257,16 @@ def test_a_full_disk_is_one_line_whatever_the_command(run, tmp_path, monkeypatch
                   ["report", str(run), "--out", "/dev/full/x.html"]):
         assert main(words) == 2
         one_line(capsys)
+
+
+def test_a_file_that_a_full_disk_does_not_take_is_named(tmp_path, monkeypatch):
+    def full_without_a_name(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("protogoal.files.os.fsync", full_without_a_name)
+    with pytest.raises(OSError, match=r"No space left on device: .*config\.json"):
+        write_whole(tmp_path / "config.json", "{}")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everywhere")
