@@ -11,6 +11,7 @@ ray = pytest.importorskip("ray")
 
 from protogoal.config import RaySettings  # noqa: E402
 from protogoal.domains.user_env import OwnSettings  # noqa: E402
+from protogoal.envs.user_envs import space_of  # noqa: E402
 from protogoal.run import checkpoint  # noqa: E402
 from protogoal.run.local import LocalSession  # noqa: E402
 from protogoal.run.ray.session import RaySession  # noqa: E402
@@ -67,6 +68,7 @@ def test_all_processes_have_the_levels_of_the_run_also_after_a_resume(small_ray,
     assert all(one == found[0] for one in found)
 
     state = checkpoint.load(checkpoint.save(tmp_path, 1, state))[1]
+    space_of("CartPole-v1")  # of first steps a process remembers the last: those of the run are forgotten
     local = LocalSession(dataclasses.replace(CONFIG, actor=dataclasses.replace(CONFIG.actor, num_envs=6)))
     assert levels(local.state_dict())[0] != found[0]  # it has looked for itself
     another = RaySession(dataclasses.replace(CONFIG, ray=dataclasses.replace(CONFIG.ray, workers=1)))  # episodes begin afresh
