@@ -100,8 +100,9 @@ def draw_soak(out: Path) -> None:
     found = memory(out)
     figure, every = plt.subplots(1, len(found), figsize=(5.5 * len(found), 4.6), constrained_layout=True, squeeze=False)
     for axes, (engine, processes) in zip(every[0], found.items(), strict=True):
-        for colour, (name, points) in zip(COLOURS * 2, processes.items(), strict=False):
-            axes.plot(*points.T, color=colour, linewidth=1.3, label=name)
+        styles = [(colour, line) for line in ("-", "--") for colour in COLOURS]
+        for (colour, line), (name, points) in zip(styles, processes.items(), strict=False):
+            axes.plot(*points.T, color=colour, linestyle=line, linewidth=1.3, label=name)
         most = max(float(points[:, 1].max()) for points in processes.values())
         axes.set(xlabel="minutes", ylabel="MB", title=f"{engine} engine", ylim=(0, 1.4 * most))  # room for the legend
         axes.legend(frameon=False, fontsize=9, ncol=2, loc="upper left")
