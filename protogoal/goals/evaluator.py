@@ -19,7 +19,7 @@ from protogoal.goals.active import sparse_bits
 from protogoal.goals.desirability import CRITERIA, CriterionName, draw_rationed, novelty, shares
 from protogoal.goals.goal_set import GoalSet
 from protogoal.goals.plausibility import Verdict, judge_trials, judge_values, reason
-from protogoal.goals.practice import Practice, chance, limits
+from protogoal.goals.practice import RARE, Practice, chance, limits
 from protogoal.goals.recombination import is_mastered, recombine
 from protogoal.goals.slots import Slots
 from protogoal.goals.spaces import ProtoGoalSpace
@@ -32,7 +32,7 @@ from protogoal.settings import Settings, ranged, refuse
 
 __all__ = ["GoalSet", "PGESettings", "ProtoGoalEvaluator"]
 
-GOAL_ROW = 120  # bytes of a goal beside the table's: verdict, tests, values, what practice remembers, and where replay counts it
+GOAL_ROW = 137  # bytes of a goal beside the table's: verdict, tests, values, what practice remembers, and where replay counts it
 TRIAL_BIT = 8  # bytes of a bit that has no trials: its kind and its row
 GOOD_SUCCESS = 0.25  # at the task; from here on it is mostly followed
 
@@ -248,6 +248,10 @@ class ProtoGoalEvaluator:
         self.verdict = np.concatenate([verdict, least]).astype(np.int8)
         self.has_control = self.verdict == Verdict.PLAUSIBLE
         self.verdict[self.practice.judge(table) & (self.verdict > Verdict.UNREACHED)] = Verdict.UNREACHED
+        if self.settings.kinds:
+            is_rare = (self.verdict == Verdict.UNDECIDED) & (table.count < RARE)
+            of_kind = np.append(self.trials.kind_of + 1, np.zeros(table.size - b, np.int32))  # all AND-goals are of one
+            self.verdict[self.practice.judge_kinds(table, is_rare, of_kind)] = Verdict.UNREACHED
 
     def _publish(self) -> GoalSet:
         """Draws K goals, and joins what is mastered.

@@ -9,7 +9,7 @@ from pursuits (`practice.py`). It looks at every goal and forgets nothing, so wh
                       few to tell, and its kind has none
     undecided         too few trials to tell
     plausible         p so small that of its kind's at most FALSE_DISCOVERIES are false, and nats of at least LEAST_NATS
-    not reached       one of the last two, but pursuits of it fare no better than chance
+    not reached       one of the last two, but pursuits of it fare no better than chance, or, where it is rare, those of its kind
 
 `judge_values` is the paper's: observed ∧ reachable ∧ controllable, by the values of one batch (`values.py`):
 
@@ -27,6 +27,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from protogoal.goals.practice import LEAST_SUCCESS, RARE
 from protogoal.goals.trials import Tested
 from protogoal.goals.values import SeekAvoid
 
@@ -39,6 +40,7 @@ IDLE_P = 0.01  # a larger p is no sign of control
 GOOD_NATS = 0.5  # what is called not controllable may not have this much, by two standard errors
 ENOUGH_EVENTS = 8.0  # of one goal, at least
 ENOUGH_OF_KIND = 200.0  # of all goals of a kind
+ALONE = 11  # pursuits in vain that give a goal up for itself
 IDLE_KIND_P = 1e-4  # actions matter to a kind if p is smaller; few kinds, looked at often, so that chance must not do it
 
 
@@ -158,6 +160,10 @@ def reason(
         return f"{word}: what action comes before it tells {nats:.2f} nats, {short} (p = {p:.2g}, {trials})."
     if verdict == Verdict.UNCONTROLLABLE_KIND:
         return f"{word}: {trials} are too few to tell, and none of its kind depends on actions."
+    if verdict == Verdict.UNREACHED and count < RARE and success == 0.0 and pursuits < ALONE and chance <= LEAST_SUCCESS:
+        tried = "it was not pursued yet" if pursuits == 0 else f"it was pursued {pursuits} times in vain" if pursuits > 1 else (
+            "it was pursued once in vain")
+        return f"{word}: {turned}, {tried}, and pursuits of such rare goals of its kind hardly ever succeed."
     if verdict == Verdict.UNREACHED:
         return (f"{word}: pursuits of it fare no better than chance, {100 * chance:.0f} %, or than one in ten; of the last 10, "
                 f"{100 * success:.0f} % succeeded ({pursuits:,} in all).")

@@ -12,6 +12,11 @@ chance turns it on more often than before it was given up, it comes back at once
 before, and k' in t' since, k' is Binomial(k + k', t'/(t + t')) if nothing changed, and p = P(at least k') < 1/100. Effects
 that come too late for the trials to see are caught here as well: such goals stay undecided until pursuits of them succeed or fail.
 
+**Kinds.** A text game shows hundreds of words once or twice, too seldom for trials, and nobody has time to fail eleven times at
+each. So pursuits of undecided goals that turned on fewer than 8 times are also added up by kind (the last hundred of them): where
+P(success > 1/10) falls to a hundredth, those of the kind that never succeeded themselves are not reached now either. They are still
+tried at the low rate, and successes there lift the verdict from all; one that turns on more often is judged for itself.
+
 `GoalTable` keeps the tallies; the evaluator calls `Practice.judge` at each refresh.
 """
 
@@ -29,7 +34,10 @@ from protogoal.goals.table import RECENT, GoalTable, Some
 
 LEAST_SUCCESS = 0.1
 DOUBT = 1 / 3  # of what was believed before any pursuit: eleven failures and no success, where chance does not help
+DOUBT_OF_KIND = 0.01  # the same for a kind's rare goals together: 44 failures and no success
 FEWEST = 4.0  # pursuits to judge by
+RARE = 8  # a goal that turned on more often is judged for itself
+RECENT_OF_KIND = 100.0  # pursuits of a kind's rare goals that are remembered
 MORE_OFTEN_P = 0.01  # chance has become better, beyond chance
 MORE_OFTEN_EVENTS = 3
 
@@ -64,6 +72,10 @@ class Practice:
         self._pursuits_then = np.zeros(capacity, np.int64)
         self._count_then = np.zeros(capacity, np.int64)
         self._steps_then = np.zeros(capacity, np.int64)
+        self._was_rare = np.zeros(capacity, np.bool_)  # at the last look; the next two are their pursuits and successes then
+        self._rare_pursuits = np.zeros(capacity, np.int64)
+        self._rare_wins = np.zeros(capacity, np.int64)
+        self._of_kind = np.zeros((0, 2))  # pursuits of each kind's rare goals, and successes
 
     def judge(self, table: GoalTable) -> Bools:
         """Which goals are not reached in practice now, bool [G]."""
@@ -87,15 +99,28 @@ class Practice:
         self._given_up[g] = fails & ~more_often
         return self._given_up[: table.size].copy()
 
+    def judge_kinds(self, table: GoalTable, is_rare: Bools, kind: NDArray[np.integer[Any]]) -> Bools:
+        """Which of the rare goals are not reached now since such goals of their kind are not, bool [G]; `kind` [G] is from 0 on."""
+        g = np.flatnonzero(self._was_rare[: table.size])
+        tally = np.zeros((max(int(kind.max(initial=-1)) + 1, len(self._of_kind)), 2))
+        tally[: len(self._of_kind)] = self._of_kind
+        np.add.at(tally, kind[g], np.stack([table.pursuits[g] - self._rare_pursuits[g], table.wins[g] - self._rare_wins[g]], 1))
+        tally *= np.minimum(1.0, RECENT_OF_KIND / np.maximum(tally[:, :1], 1.0))
+        self._of_kind, self._was_rare[: table.size] = tally, is_rare
+        rare = np.flatnonzero(is_rare)
+        self._rare_pursuits[rare], self._rare_wins[rare] = table.pursuits[rare], table.wins[rare]
+        in_vain = doubt(tally[:, 1], tally[:, 0], np.zeros(len(tally))) < DOUBT_OF_KIND
+        return np.asarray(is_rare & (table.wins == 0) & in_vain[kind])
+
     def times(self, size: int) -> NDArray[np.int16]:
         """How often each goal was given up, [G]."""
         return self._times[:size]
 
-    _ARRAYS = ("given_up", "times", "pursuits_then", "count_then", "steps_then")
+    _ARRAYS = ("given_up", "times", "pursuits_then", "count_then", "steps_then", "was_rare", "rare_pursuits", "rare_wins")
 
     def state_dict(self, size: int) -> dict[str, Any]:
         """Of the first `size` goals, as plain arrays."""
-        return {name: getattr(self, f"_{name}")[:size].copy() for name in self._ARRAYS}
+        return {name: getattr(self, f"_{name}")[:size].copy() for name in self._ARRAYS} | {"of_kind": self._of_kind.copy()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take back what `state_dict` gave."""
@@ -105,6 +130,7 @@ class Practice:
             if len(stored) > len(own):
                 raise ValueError(f"stored {name} has shape {stored.shape}, must be one number a goal, at most {len(own)}")
             own[: len(stored)], own[len(stored) :] = stored, 0
+        self._of_kind = stored_array(state["of_kind"], "of_kind", (None, 2), "f").astype(np.float64)
 
 
 LEAST_LIMIT = 10  # steps

@@ -6,6 +6,7 @@ from scipy import stats
 
 from protogoal.goals.practice import (
     DOUBT,
+    DOUBT_OF_KIND,
     FEW,
     LEAST_LIMIT,
     LEAST_SUCCESS,
@@ -204,3 +205,56 @@ def test_limits_follow_the_last_ten_successes():
     for length in (100, 20):
         table.record_pursuits([0] * 10, [True] * 10, [length] * 10)
         assert limits(table, np.array([0]), 3.0, HORIZON).tolist() == [3 * length]
+
+
+def failures_of_a_kind_needed():
+    """Failures in a row, over all rare goals of a kind, after which those of it are given up."""
+    return next(n for n in range(1, 200) if stats.beta.sf(LEAST_SUCCESS, 1, 1 + n) < DOUBT_OF_KIND * (1 - LEAST_SUCCESS))
+
+
+def look(table, practice, rare=True):
+    """Goals 0…19 are of one kind, the last of another."""
+    is_rare = np.full(table.size, rare)
+    return practice.judge_kinds(table, is_rare, np.where(np.arange(table.size) < 20, 0, 1))
+
+
+def test_rare_goals_are_given_up_together_where_pursuits_of_their_kind_fail():
+    table, practice = GoalTable(21), Practice(21)
+    look(table, practice)
+    needed = failures_of_a_kind_needed()
+    for i in range(needed - 1):
+        fail(table, i % 10, 1)
+    assert not look(table, practice).any()
+    fail(table, 0, 1)
+    assert look(table, practice).tolist() == [True] * 20 + [False]  # also those that nobody pursued, but not the other kind
+
+
+def test_a_rare_goal_that_succeeded_is_judged_for_itself_and_successes_bring_its_kind_back():
+    table, practice = GoalTable(21), Practice(21)
+    look(table, practice)
+    for i in range(80):
+        fail(table, i % 10, 1)
+    table.record_pursuits([3], [True], [5])
+    given_up = look(table, practice)
+    assert not given_up[3]
+    assert given_up[:3].all()
+    table.record_pursuits([5] * 15, [True] * 15, [5] * 15)
+    assert not look(table, practice).any()
+
+
+def test_pursuits_of_what_is_not_rare_say_nothing_of_its_kind():
+    table, practice = GoalTable(21), Practice(21)
+    look(table, practice, rare=False)
+    fail(table, 0, 100)
+    assert not look(table, practice).any()
+
+
+def test_a_kind_remembers_its_last_hundred_pursuits():
+    table, practice = GoalTable(21), Practice(21)
+    look(table, practice)
+    table.record_pursuits([0] * 1000, [True] * 1000, [5] * 1000)
+    look(table, practice)
+    for _ in range(30):
+        fail(table, 1, 20)
+        look(table, practice)
+    assert look(table, practice)[2]

@@ -184,6 +184,9 @@ def test_each_verdict_is_told_with_the_figures_that_decided():
     assert "its kind): 3 trials are too few" in told_of(Verdict.UNCONTROLLABLE_KIND, events=3.0, nats=0.0, p=1.0)
     in_vain = told_of(Verdict.UNREACHED, pursuits=21, success=0.1, chance=0.25, **trials)
     assert re.search(r"Not reached in practice: .* chance, 25 %, .* 10 % succeeded \(21 in all\)", in_vain)
+    with_its_kind = told_of(Verdict.UNREACHED, count=3, pursuits=2, success=0.0, chance=0.001, **trials)
+    assert "turned on 3 times, it was pursued 2 times in vain, and pursuits of such rare goals" in with_its_kind
+    assert "not pursued yet" in told_of(Verdict.UNREACHED, count=1, success=0.0, chance=0.0, **trials)
     rare = told_of(Verdict.UNDECIDED, events=3.0, nats=0.9, p=0.02)
     assert re.search(r"Undecided: turned on 40 times, 3 trials: .*p = 0.02", rare)
     assert "0 trials" in told_of(Verdict.UNDECIDED)
