@@ -4,7 +4,7 @@
 
 with targets G from `deep.returns` and goals from `deep.relabel`. Only the value of the action taken carries a gradient,
 so with the bilinear join the pass that needs all actions (for the greedy one) runs without a graph, and the other is
-one product [T·N, d] × [d, G]. Without goals this is R2D2. `run.local` calls `Learner.update` in its loop.
+one product [T·N, d] × [d, G]. Without goals this is R2D2. `agents.r2d2` calls `Learner.update`, on Ray `run.ray.learner`.
 """
 
 from __future__ import annotations

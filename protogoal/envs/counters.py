@@ -4,7 +4,7 @@
 another if need be. Which there are is found in the first steps and then stays; one that is missing from a step is NaN there, and
 turns on nothing. That an agent's goals know more than its observation has to be said with its results.
 
-`own.EnvReference` wraps with it; `derive` makes proto-goals of it (`goals.derived.counters`).
+`user_envs.EnvReference` wraps with it; `derive` makes proto-goals of it (`goals.derived.counters`).
 """
 
 from __future__ import annotations

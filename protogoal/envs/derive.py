@@ -12,7 +12,7 @@
 | numbers in `info` that are named | levels, and rises |
 
 MiniGrid and NetHack are known, and have predicates and names of their own. What has no proto-goals is said, with the reason.
-`own.space_of` is the caller; `protogoal space` prints the result.
+`user_envs.space_of` is the caller; `protogoal space` prints the result.
 """
 
 from __future__ import annotations

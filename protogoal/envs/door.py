@@ -5,7 +5,7 @@
     module:function    a function of one's own, called
     …?key=value&…      arguments of the environment: numbers, true, false, none, words
 
-`own.EnvReference` is the caller.
+`user_envs.EnvReference` is the caller.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Observations are sorted by their spaces (`reading`). Parts that are `hidden` are not shown to the network; they are for the
 proto-goal space. Bits are made here and never in a worker, from whole batches in order: a vocabulary that grows while it reads
-then grows the same way however many workers there are. `protogoal.deep.act` steps it; MiniHack is the first user.
+then grows the same way however many workers there are. `protogoal.deep.act` steps it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What an environment observes, held against what it declared: its shape and type as it is written, its range for a whole batch.
 
 An array that only nearly fits would be broadcast, cut to its low bits or read as another value, and learned from in silence.
-`episodes.EnvGroup` asks `fitting` for what is not of the declared type, `gym_batch.GymBatchEnv` asks `Limits` at every step.
+`episodes.EnvGroup` asks `fitting` for what is not of the declared type, `reading.ObservationReader` asks `Limits` at every step.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ of one's own whose samples are strings (MiniGrid's MissionSpace) are read as tex
 goal could read (Graph, Sequence, …) are left out with a reason. NetHack's screens say the same thing many times over; what is
 needed is kept.
 
-`own.EnvReference` wraps with it where anything is to be done; an environment that observes one array, or a flat dictionary of
+`user_envs.EnvReference` wraps with it where anything is to be done; an environment that observes one array, or a flat dictionary of
 readable parts, stays as it is.
 """
 

@@ -2,8 +2,8 @@
 
 N environments take one action each; each transition (s, a, r, s') comes back with its proto-goal bits b(s, a, s'), as
 the ids of the bits that are on (`active`, padded with -1). Bits are sparse in every domain here: eight of 1365 in
-Baba, a few words of a message in MiniHack. `protogoal.deep.act` is the caller; Baba, MiniHack and any Gymnasium
-vector environment adapt to it.
+Baba, a few words of a message in MiniHack. `protogoal.deep.act` is the caller; `gym_batch` makes such a batch of any
+Gymnasium environment.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def loads(out: Path) -> dict[str, np.ndarray]:
 def costs(out: Path) -> dict[str, float]:
     """process → CPU seconds a step, fitted through all rates, in which the high ones count most: a message costs less where
     many wait. Most costly first. Simulated workers are left out, and so is the player of the task, which costs the same
-    at any rate. WorkerClient and learning, which the load only simulates, are those of components.csv, on one core."""
+    at any rate. Acting and learning, which the load only simulates, are those of components.csv, on one core."""
     fitted = {name: float((points[:, 0] * points[:, 1]).sum() / (points[:, 0] ** 2).sum())
               for name, points in loads(out).items() if name not in ("workers", "player", "evaluator")}
     if "learner" in fitted:

@@ -98,7 +98,7 @@ class SimulatedLearner(LearnerRole):
         return {"goals_learned": float(len(known))}
 
 
-class SimulatedLearning(LearnerClient):
+class SimulatedLearnerClient(LearnerClient):
     """Its client."""
 
     def start(self, life: int) -> Any:
@@ -107,7 +107,7 @@ class SimulatedLearning(LearnerClient):
 
 def simulated_session(config: DeepConfig, windows: Sequence[Window], rate: float) -> RaySession:
     """A session whose workers together make `rate` steps a second."""
-    class SimulatedActing(WorkerClient):
+    class SimulatedWorkerClient(WorkerClient):
         recorded: Any = None
 
         def start(self, index: int, life: int) -> Any:
@@ -116,8 +116,8 @@ def simulated_session(config: DeepConfig, windows: Sequence[Window], rate: float
             return start_role(SimulatedWorker, self.recorded, rate / s.workers, cpus=s.worker_cpus)
 
     class SimulatedSession(RaySession):
-        worker_client = SimulatedActing
-        learner_client = SimulatedLearning
+        worker_client = SimulatedWorkerClient
+        learner_client = SimulatedLearnerClient
 
     return SimulatedSession(config)
 

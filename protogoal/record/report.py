@@ -217,7 +217,7 @@ def _clips(clips: list[dict[str, Any]]) -> str:
     cards = []
     for clip in clips:
         end = {1: "✓ won", 0: "✕ failed"}.get(clip["success"], "ended")
-        who = "the player, at the task" if clip["kind"] == "evaluator" else clip["name"]
+        who = "the player, at the task" if clip["kind"] == "player" else clip["name"]
         told = _text(f"{end}: {who}, step {clip['step']:,}")
         cards.append(f'<figure class=card><img src="{clip["url"]}" alt="{told}"><figcaption>{told}</figcaption></figure>')
     return f"<h3>Behaviour</h3><div class=cards>{''.join(cards)}</div>" if cards else ""

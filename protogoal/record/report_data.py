@@ -84,7 +84,7 @@ def clips(reader: StoreReader) -> list[dict[str, Any]]:
     """A few clips of each kind, won and failed, as data URLs."""
     found: list[dict[str, Any]] = []
     spent = 0
-    for kind in ("evaluator", "pursuit"):
+    for kind in ("player", "pursuit"):
         for success in (True, False):
             for clip in queries.clips(reader, kind, success, CLIPS):
                 spent += clip["bytes"]

@@ -3,7 +3,7 @@
 One writer, readers at any time (WAL). Calls only queue; about once a second what is queued is committed in one
 transaction, so a training loop pays well under 1 %. A process killed at any moment leaves a file that opens, short
 of what was not yet committed. A full disk does not end a training run: one warning says so, and writing is tried
-again. Called by the loops in run/ and tabular/; read back by record/reader.py.
+again. run/training.py hands it what a session tells; record/reader.py reads it.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ class Store:
             self._commit_sometimes()
 
     def clip(self, step: int, kind: str, goal: int, success: bool | None, gif: bytes) -> None:
-        """A moving picture: `kind` "pursuit" (of `goal`) or "evaluator" (player; `goal` −1); None: nothing is called success."""
+        """A moving picture: `kind` "pursuit" (of `goal`) or "player" (at the task; `goal` −1); None: nothing is called success."""
         if gif[:4] != b"GIF8":
             raise ValueError("clip: the bytes are no GIF")
         if len(gif) > CLIP_BYTES:

@@ -1,6 +1,6 @@
 """Clips of what the agent does, recorded while it trains: for the task, of a mastered goal, of one it still struggles with.
 
-Now and then, for a small share of the run's time, the session plays an episode on an environment of its own (`Player.play`)
+Now and then, for a small share of the run's time, the session plays an episode on an environment of its own (its `play`)
 and the frames go into the store as a GIF. Playing must not touch training, so a run with clips and one without are the
 same. Called by run/training.py; the inspector and the report show the clips.
 """
@@ -69,7 +69,7 @@ class ClipRecorder:
         rule = getattr(self._session, "success", ABOVE_0)
         success = last.rstrip().endswith(WON) if goal is not None or rule.kind != "none" else None
         gif = encode_gif(frames)
-        self._store.clip(step, "evaluator" if goal is None else "pursuit", -1 if goal is None else goal, success, gif)
+        self._store.clip(step, "player" if goal is None else "pursuit", -1 if goal is None else goal, success, gif)
 
 
 def _smaller(frame: Any) -> Any:

@@ -227,7 +227,7 @@ class FakeRun:
                 won = bool(self.recent.get(int(goal), [False])[-1])
                 self.store.clip(step, "pursuit", int(goal), won, gif(self.rng, won))
         won = self.wins and self.rng.random() < self.refreshes / self.total
-        self.store.clip(step, "evaluator", -1, won, gif(self.rng, won))
+        self.store.clip(step, "player", -1, won, gif(self.rng, won))
 
     def play(self, refreshes: int | None = None, close: bool = True) -> FakeRun:
         for _ in range(self.total if refreshes is None else refreshes):

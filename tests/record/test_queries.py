@@ -250,7 +250,7 @@ def test_kinds_know_their_grid(runs):
 
 
 def test_clips_are_listed_newest_first_and_read_by_id(baba):
-    won = queries.clips(baba, "evaluator", True)
+    won = queries.clips(baba, "player", True)
     assert [clip["step"] for clip in won] == sorted((clip["step"] for clip in won), reverse=True)
     assert all(clip["name"] == "the task" and clip["success"] for clip in won)
     every = queries.clips(baba, limit=100)

@@ -47,7 +47,7 @@ def test_the_task_a_mastered_goal_and_a_hard_one_are_recorded(store):
     store.refresh(70, state, lambda goal: (f"goal {goal}", "x", None, (goal,), ()))
     ClipRecorder(Session(), store).record()
     found, _ = stored(store)
-    assert [(clip["kind"], clip["success"]) for clip in found] == [("pursuit", 0), ("pursuit", 0), ("evaluator", 1)]
+    assert [(clip["kind"], clip["success"]) for clip in found] == [("pursuit", 0), ("pursuit", 0), ("player", 1)]
     assert found[0]["goal"] == 1
     assert found[1]["goal"] in (0, 2)
     assert all(clip["step"] == 70 and clip["bytes"] < 1_000_000 for clip in found)

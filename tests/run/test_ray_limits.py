@@ -233,7 +233,7 @@ def test_a_shard_that_is_gone_or_empty_is_passed_over_and_a_mistake_in_its_code_
     mistaken, empty, gone = (supervisor.start_role(cls, TINY, spaces, 0, cpus=0.1) for cls in (Mistaken, Shard, Shard))
     ray.kill(gone)
     by_values = dataclasses.replace(TINY, pge=dataclasses.replace(TINY.pge, pruning="values"))  # the rule that asks the shards
-    learner, judge = LearnerRole(TINY, spaces), PGERole(by_values, spaces, space)
+    learner, judge = LearnerRole(TINY, spaces), PGERole(by_values, spaces, space, None)
     for shard in (empty, gone):
         learner.set_shards({0: shard})
         judge.set_shards({0: shard})

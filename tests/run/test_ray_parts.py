@@ -109,7 +109,7 @@ def test_the_policy_for_the_task_is_the_best_over_all_workers_whoever_reported_l
     supervisor = SimpleNamespace(add=lambda *_: SimpleNamespace(is_gone=False, handle=SimpleNamespace(collect=collect)),
                            call=lambda process, what, answer, done, lost: reports.append(done))
     config = dataclasses.replace(TINY_AGENT57, ray=RaySettings(workers=2))
-    acting = WorkerClient(SimpleNamespace(config=config, supervisor=supervisor, pacing=Pacing(config)), None)
+    acting = WorkerClient(SimpleNamespace(config=config, supervisor=supervisor, pacing=Pacing(config)), None, None)
     for worker in (0, 1, 0):
         acting.ask(worker, Published(), Published())
     for done, arms in zip(reports, ([[10, 10], [4, 5]], [[2, 2], [2, 1]], [[10, 10], [1, 5]]), strict=True):
@@ -128,7 +128,7 @@ def test_evaluations_that_the_player_cannot_play_in_time_are_left_out_and_counte
     supervisor = SimpleNamespace(add=lambda *_: SimpleNamespace(is_ready=False))
     context = SimpleNamespace(config=TINY, spaces=None, supervisor=supervisor, pacing=Pacing(TINY), lost=Counter(),
                               event=said.append)
-    evaluating = PlayerClient(context, None)
+    evaluating = PlayerClient(context, None, None)
     for step in range(250, 1750, 250):
         context.pacing.steps = step
         assert evaluating.is_due()

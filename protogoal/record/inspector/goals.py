@@ -122,7 +122,7 @@ def _more(run: int, pursuits: list[Record], clips: list[Record]) -> list[Node]:
 def clip_card(run: int, clip: Record) -> Node:
     """A clip with its caption."""
     end, sign = {1: ("won", "✓ won"), 0: ("failed", "✕ failed")}.get(clip["success"], ("ended", "ended"))
-    who = "the player, at the task" if clip["kind"] == "evaluator" else clip["name"]
+    who = "the player, at the task" if clip["kind"] == "player" else clip["name"]
     picture = h("img", src=f"/clip/{run}/{clip['id']}.gif", alt=f"{end}: {who}, at step {clip['step']:,}")
     large = h("button", picture, class_="clip", type="button", title="larger")
     caption = h("figcaption", h("span", sign, class_=end), h("span", who), h("small", f"step {clip['step']:,}"))

@@ -172,7 +172,7 @@ def _pictures(runs: Runs) -> list[Any]:
 
 def _behaviour() -> list[Any]:
     shown = [{"label": text, "value": value}
-             for value, text in (("all", "all"), ("evaluator", "the player"), ("pursuit", "pursuits"))]
+             for value, text in (("all", "all"), ("player", "the player"), ("pursuit", "pursuits"))]
     ends = [{"label": text, "value": value} for value, text in (("all", "all"), ("won", "✓ won"), ("failed", "✕ failed"))]
     return [
         html.Div([

@@ -99,15 +99,15 @@ class LearnerRole(Role):
         return Learned(done, dict(figures), waited), self.weights(), weights_to_arrays(average.network) if average.decay else {}
 
     def _next_batch(self, sizes: Mapping[int, int], left: int) -> Segments | None:
-        """The next of the batches that came; where there is none, those of a crate asked for before, or for this call."""
+        """The next of the batches that came; where there is none, those asked for before, or for this call."""
         if not self._batches:
             if not self._ahead:
                 self._ahead.append(self._ask(sizes, left))
-            crate = self._ahead.popleft()
+            pending = self._ahead.popleft()
             if self.config.ray.prefetch:
                 self._ahead.append(self._ask(sizes, self.config.ray.prefetch))
             try:
-                self._batches.extend(crate.open())
+                self._batches.extend(pending.open())
             except ray.exceptions.RayError as error:
                 if not is_lost(error):
                     raise
@@ -133,8 +133,8 @@ class LearnerRole(Role):
 class LearnerClient:
     """What the session knows of the learner, and asks of it."""
 
-    def __init__(self, context: RunContext, memory: ReplayClient):
-        self.context, self.replay = context, memory
+    def __init__(self, context: RunContext, replay: ReplayClient):
+        self.context, self.replay = context, replay
         self.weights = Published()
         self.average = Published()
         """What the player plays with."""

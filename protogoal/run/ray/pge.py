@@ -33,9 +33,9 @@ State = dict[str, Any]
 class PGERole(Role):
     """The one goal table of the run."""
 
-    def __init__(self, config: DeepConfig, spaces: EnvSpaces, space: ProtoGoalSpace, words: VocabularyHandle | None = None):
-        share_words(space, words)
-        self.words = words
+    def __init__(self, config: DeepConfig, spaces: EnvSpaces, space: ProtoGoalSpace, vocabulary: VocabularyHandle | None):
+        share_words(space, vocabulary)
+        self.vocabulary = vocabulary
         self.space, self.batch_size = space, config.pge.batch_size
         self.evaluator = make_evaluator(config, space, spaces.num_actions)
         self._shards: dict[int, Any] = {}
@@ -66,7 +66,7 @@ class PGERole(Role):
             if not batches:
                 return None
             batch = join_transitions(batches)
-        take_words(self.space, self.words)
+        take_words(self.space, self.vocabulary)
         self.evaluator.refresh(batch)
         return self.state(), time.perf_counter() - start
 
@@ -91,8 +91,8 @@ def join_transitions(batches: list[TransitionBatch]) -> TransitionBatch:
 class PGEClient:
     """The proto-goal evaluator's client. `mirror` is the evaluator as it was at its last refresh."""
 
-    def __init__(self, context: RunContext, memory: ReplayClient, space: ProtoGoalSpace, words: VocabularyHandle | None):
-        self.context, self.replay = context, memory
+    def __init__(self, context: RunContext, replay: ReplayClient, space: ProtoGoalSpace, vocabulary: VocabularyHandle | None):
+        self.context, self.replay = context, replay
         self.mirror = make_evaluator(context.config, space, context.spaces.num_actions)
         self.goals, self.known = Published(), Published()
         self.next_refresh = 0
@@ -100,7 +100,7 @@ class PGEClient:
         self._counted: list[tuple[Any, int]] = []  # sent, but not in the mirror yet
         self._under_way = 0  # transitions sent and not answered
         self.process = context.supervisor.add("proto-goal evaluator", lambda _: start_role(
-            PGERole, context.config, context.spaces, space, words, cpus=context.config.ray.pge_cpus), self._died)
+            PGERole, context.config, context.spaces, space, vocabulary, cpus=context.config.ray.pge_cpus), self._died)
 
     @property
     def has_backlog(self) -> bool:

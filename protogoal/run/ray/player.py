@@ -29,12 +29,12 @@ EVALUATIONS_AHEAD = 4
 
 
 class PlayerRole(Role):
-    """A network, and episodes on environments of its own; with `words` and the run's `space`, it reads as the workers do."""
+    """A network, and episodes on environments of its own; with the run's `space` and `vocabulary` it reads as the workers do."""
 
-    def __init__(self, config: DeepConfig, spaces: EnvSpaces, space: ProtoGoalSpace, words: VocabularyHandle | None = None):
+    def __init__(self, config: DeepConfig, spaces: EnvSpaces, space: ProtoGoalSpace, vocabulary: VocabularyHandle | None = None):
         torch.set_num_threads(1)
-        self.config, self.words, self.space = config, words, space
-        share_words(space, words)
+        self.config, self.vocabulary, self.space = config, vocabulary, space
+        share_words(space, vocabulary)
         self.network = registry.agent(config.agent).make_network(config, spaces)
         self._rng = np.random.default_rng(Seeds.of(config.seed).evaluating)
         self._version = 0
@@ -52,7 +52,7 @@ class PlayerRole(Role):
     def load(self, generator: Mapping[str, Any]) -> None:
         """Goes on from the state of the generator."""
         self._rng.bit_generator.state = generator
-        take_words(self.space, self.words)
+        take_words(self.space, self.vocabulary)
 
     def know(self, space: Mapping[str, Any]) -> None:
         """Takes over what the run's proto-goal space has learned."""
@@ -62,7 +62,7 @@ class PlayerRole(Role):
 class PlayerClient:
     """What the session knows of the player, and asks of it."""
 
-    def __init__(self, context: RunContext, space: ProtoGoalSpace, words: VocabularyHandle | None = None):
+    def __init__(self, context: RunContext, space: ProtoGoalSpace, vocabulary: VocabularyHandle | None):
         self.context = context
         self.generator: Mapping[str, Any] = np.random.default_rng(Seeds.of(context.config.seed).evaluating).bit_generator.state
         self.next_step = context.config.evaluation.every
@@ -70,7 +70,7 @@ class PlayerClient:
         self._weights_lost = False
         self.buffers: Mapping[str, Any] = {}  # of the network that is played with, which all workers have a part in
         self.process = context.supervisor.add("player", lambda _: start_role(
-            PlayerRole, context.config, context.spaces, space, words, cpus=context.config.ray.player_cpus), self._died)
+            PlayerRole, context.config, context.spaces, space, vocabulary, cpus=context.config.ray.player_cpus), self._died)
 
     def is_due(self) -> bool:
         """Whether it is time; asked once for each evaluation."""

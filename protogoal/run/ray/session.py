@@ -58,12 +58,12 @@ class RaySession:
         try:
             cluster.check_resources(config, context.spaces)
             self.vocabulary = VocabularyClient(context, self.space) if bags(self.space) else None
-            words = self.vocabulary.line if self.vocabulary is not None else None
+            readers = self.vocabulary.readers if self.vocabulary is not None else None
             self.replay = ReplayClient(context)
             self.learner = self.learner_client(context, self.replay)
-            self.pge = PGEClient(context, self.replay, self.space, words) if self.agent.sets_goals else None
-            self.player = PlayerClient(context, self.space, words)
-            self.workers = self.worker_client(context, words, self.space)
+            self.pge = PGEClient(context, self.replay, self.space, readers) if self.agent.sets_goals else None
+            self.player = PlayerClient(context, self.space, readers)
+            self.workers = self.worker_client(context, readers, self.space)
             context.supervisor.wait_ready()
         except BaseException:
             self.close()

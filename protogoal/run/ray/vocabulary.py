@@ -86,7 +86,7 @@ class VocabularyHandle:
         self.name, self.handle = name, handle
 
     def agree(self, bag: int, new: Sequence[str], known: int = 0) -> list[str]:
-        """`Words.agree`; waits for a new process if the old one has died. The session ends a wait that is too long."""
+        """`VocabularyRole.agree`; waits for a new process if the old one has died. The session ends a wait that is too long."""
         while True:
             try:
                 answer: list[str] = ray.get(self.handle.agree.remote(bag, new, known))
@@ -103,7 +103,7 @@ class VocabularyHandle:
 
 
 class VocabularyClient:
-    """The client of `VocabularyRole`. `line` is for readers: it always leads to the newest process."""
+    """The client of `VocabularyRole`. `readers` is what readers ask: it always leads to the newest process."""
 
     def __init__(self, context: RunContext, space: ProtoGoalSpace):
         self.context = context
@@ -112,7 +112,7 @@ class VocabularyClient:
         self._name = f"words-{uuid.uuid4().hex}"
         self._version = -1
         self.process = context.supervisor.add("vocabulary", self._start, self._died)
-        self.line = VocabularyHandle(self._name, self.process.handle)
+        self.readers = VocabularyHandle(self._name, self.process.handle)
         self._watch()
 
     def _start(self, life: int) -> Any:
@@ -128,7 +128,7 @@ class VocabularyClient:
 
     def _died(self, why: str) -> None:
         self.context.event(f"vocabulary died ({why}): it starts again with {sum(map(len, self.words)):,} words")
-        self.line.handle, self._version = self.process.handle, -1
+        self.readers.handle, self._version = self.process.handle, -1
         self._watch()
 
     def load(self, words: Sequence[Sequence[str]]) -> None:
@@ -155,19 +155,19 @@ def set_words(space: ProtoGoalSpace, words: Sequence[Sequence[str]]) -> None:
         bag.vocabulary = {word: i for i, word in enumerate(some)}
 
 
-def share_words(space: ProtoGoalSpace, line: VocabularyHandle | None) -> None:
+def share_words(space: ProtoGoalSpace, vocabulary: VocabularyHandle | None) -> None:
     """Makes a space ask (None: nobody) for the bits of new words, and takes over what is agreed already."""
-    if line is None:
+    if vocabulary is None:
         return
     for i, bag in enumerate(bags(space)):
-        bag.agree = partial(line.agree, i)
-    take_words(space, line)
+        bag.agree = partial(vocabulary.agree, i)
+    take_words(space, vocabulary)
 
 
-def take_words(space: ProtoGoalSpace, line: VocabularyHandle | None) -> None:
+def take_words(space: ProtoGoalSpace, vocabulary: VocabularyHandle | None) -> None:
     """Brings the vocabularies up to date; what a space knew before counts for nothing."""
-    if line is not None:
-        set_words(space, [line.agree(i, []) for i in range(len(bags(space)))])
+    if vocabulary is not None:
+        set_words(space, [vocabulary.agree(i, []) for i in range(len(bags(space)))])
 
 
 def saved_words(space: ProtoGoalSpace, states: Sequence[Mapping[str, Any]]) -> list[list[str]]:

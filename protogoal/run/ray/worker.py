@@ -53,14 +53,14 @@ class Worker(Role):
     `space` is the run's: levels of numbers that the first steps showed must be the same wherever they are read.
     """
 
-    def __init__(self, config: DeepConfig, index: int, num_envs: int, life: int = 0, words: VocabularyHandle | None = None,
+    def __init__(self, config: DeepConfig, index: int, num_envs: int, life: int = 0, vocabulary: VocabularyHandle | None = None,
                  space: ProtoGoalSpace | None = None):
         torch.set_num_threads(1)
         self._events: list[str] = []
         # A worker is a process already: environments that crash take it along, and both are replaced.
         env, self.space = make_batch_env(config.env.in_one_process(), num_envs, space, on_event=self._events.append)
-        self.words = words
-        share_words(self.space, words)
+        self.vocabulary = vocabulary
+        share_words(self.space, vocabulary)
         everyone = replace(config.actor, num_envs=config.ray.workers * num_envs)
         seed = worker_seed(Seeds.of(config.seed).acting, index, life)
         agent = registry.agent(config.agent)
@@ -104,14 +104,14 @@ class Worker(Role):
 
     def load(self, state: Mapping[str, Any]) -> bool:
         """Goes on from a state; False where the episodes had to begin afresh."""
-        take_words(self.space, self.words)  # before a fresh episode is read
+        take_words(self.space, self.vocabulary)  # before a fresh episode is read
         self.actor.load_state_dict(state)
         return self.actor.was_restored
 
     def know(self, space: Mapping[str, Any]) -> None:
         """Takes over what the run's proto-goal space has learned."""
         self.space.load_state_dict(space)
-        take_words(self.space, self.words)
+        take_words(self.space, self.vocabulary)
 
     def begin_afresh(self, known: Mapping[str, Any]) -> bool:
         """All episodes begin anew, read with the words that are agreed upon now; parts of the actor's state may be given."""
@@ -139,7 +139,7 @@ class Window:
 class WorkerClient:
     """What the session knows of the workers, and asks of them."""
 
-    def __init__(self, context: RunContext, words: VocabularyHandle | None, space: ProtoGoalSpace | None = None):
+    def __init__(self, context: RunContext, vocabulary: VocabularyHandle | None, space: ProtoGoalSpace):
         self.context, s = context, context.config.ray
         self.envs_per_worker = s.envs_per_worker or -(-context.config.actor.num_envs // s.workers)
         self.steps_per_call = self.envs_per_worker * context.config.replay.trace_length * s.windows_per_call
@@ -148,7 +148,7 @@ class WorkerClient:
         self._shared: dict[int, NDArray[Any]] = {}  # each worker's, as last reported
         self._under_way = 0  # calls
         self.held: tuple[str, float] | None = None
-        self.words, self.space = words, space
+        self.vocabulary, self.space = vocabulary, space
         self.processes = [
             context.supervisor.add(f"worker {i}", partial(self.start, i), partial(self._died, i), partial(self._gone, i))
             for i in range(s.workers)]
@@ -156,7 +156,8 @@ class WorkerClient:
     def start(self, index: int, life: int) -> Any:
         """A worker's process."""
         config = self.context.config
-        return start_role(Worker, config, index, self.envs_per_worker, life, self.words, self.space, cpus=config.ray.worker_cpus)
+        return start_role(Worker, config, index, self.envs_per_worker, life, self.vocabulary, self.space,
+                          cpus=config.ray.worker_cpus)
 
     def know(self, space: Mapping[str, Any]) -> None:
         """Every worker takes over what the run's proto-goal space has learned."""
