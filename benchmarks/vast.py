@@ -3,10 +3,12 @@
 `protogoal bench vast` calls `run`. Each size is a short run of the small U-Maze in a process of its own, with junk beside its own
 bits (`envs.junk`). Half of all bits are counted as seen before anything is measured, each with a trial, as a long run would have
 them. The reference of every row is the same quantity with 1,000 bits, measured just before; seconds are CPU seconds, one thread.
+Rows that say "against 0.1.0" have that version as their reference, in turn with the present one (tests/reference/vast_before.py).
 """
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import resource
@@ -14,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 import time
+import zipfile
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +27,8 @@ import torch
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 ROOT = Path(__file__).resolve().parents[1]
+BEFORE = "c46a0ec7255eeb15d547e2ea7240a6460f4d5b1a"  # the last commit of version 0.1.0
+BEFORE_SIZES = {1_000: 4_000, 10_000: 2_000, 100_000: 1_000}  # and steps; a million bits need more memory there than most have
 TOGETHER = 8  # bits that turn on in one transition, when half of them are seen
 ON_AT_ONCE = (16, 64, 256)
 PLAUSIBLE = (50, 200, 800)
@@ -34,13 +40,14 @@ UNITS = {"start-up": "s", "steps": "/s", "steps without learning": "/s",
 def run(quick: bool = False) -> list[dict[str, Any]]:
     """Rows of the benchmark; `quick` takes seconds, else some minutes."""
     steps = 3_000 if quick else 20_000
-    found = {size: _apart(size, steps) for size in (SIZES[:2] if quick else SIZES)}
+    found = {size: _apart(ROOT, Path(__file__), size, steps) for size in (SIZES[:2] if quick else SIZES)}
     rows = []
     for size, measured in found.items():
         for what, value in measured.items():
             reference = found[SIZES[0]][what]
             rows.append({"case": f"{what}, {size:,} bits", "value": value, "unit": UNITS[what], "reference": reference,
                          "ratio": value / max(reference, 1e-9)})
+    rows += against_before({1_000: 500} if quick else BEFORE_SIZES, 1 if quick else 3)
     crowded = {on: counting(on, 10 if quick else 100) for on in ON_AT_ONCE}
     rows += [{"case": f"counting and storing a transition, {on} bits on at once", "value": 1e6 * spent, "unit": "µs",
               "reference": 1e6 * crowded[ON_AT_ONCE[0]], "ratio": spent / crowded[ON_AT_ONCE[0]]} for on, spent in crowded.items()]
@@ -113,10 +120,29 @@ def learning(goals: int, updates: int) -> float:
     return (time.process_time() - begun) / updates
 
 
-def _apart(size: int, steps: int) -> dict[str, float]:
+def against_before(sizes: dict[int, int], turns: int) -> list[dict[str, Any]]:
+    """Rows of the present version against 0.1.0, by medians of runs in turn; none where the history has no such commit."""
+    command = ["git", "-C", str(ROOT), "archive", "--format=zip", BEFORE, "protogoal"]
+    packed = subprocess.run(command, capture_output=True, check=False)
+    if packed.returncode:
+        return []
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        zipfile.ZipFile(io.BytesIO(packed.stdout)).extractall(folder)
+        before = ROOT / "tests" / "reference" / "vast_before.py"
+        for size, steps in sizes.items():
+            runs = [(_apart(ROOT, Path(__file__), size, steps), _apart(Path(folder), before, size, steps)) for _ in range(turns)]
+            for what in runs[0][0]:
+                ours, theirs = (float(np.median([run[who][what] for run in runs])) for who in (0, 1))
+                rows.append({"case": f"{what}, {size:,} bits, against 0.1.0", "value": ours, "unit": UNITS[what],
+                             "reference": theirs, "ratio": ours / max(theirs, 1e-9)})
+    return rows
+
+
+def _apart(package: Path, script: Path, size: int, steps: int) -> dict[str, float]:
     """One size in a process of its own, so that its memory is its own."""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
-    command = [sys.executable, __file__, str(size), str(steps)]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(package), os.environ.get("PYTHONPATH", "")])}
+    command = [sys.executable, str(script), str(size), str(steps)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"the run with {size:,} bits failed: {done.stderr.strip().splitlines()[-1]}")
@@ -127,7 +153,6 @@ def _apart(size: int, steps: int) -> dict[str, float]:
 def measure(size: int, steps: int) -> dict[str, float]:
     """A run with `size` bits: what it costs to start, to go on, to judge, to keep and to save."""
     from protogoal.presets import PRESETS
-    from protogoal.run import checkpoint
     from protogoal.run.local import LocalSession
 
     preset = PRESETS["baba-umaze-small-protogoal"]
@@ -136,9 +161,16 @@ def measure(size: int, steps: int) -> dict[str, float]:
     small = LocalSession(config)  # compiles, and says how many bits the level has
     config = replace(config, env=replace(config.env, junk=size - small.env.num_bits))
     small.close()
+    return costs(lambda: LocalSession(config), see_half, steps)
+
+
+def costs(make: Callable[[], Any], see_half: Callable[[Any], None], steps: int) -> dict[str, float]:
+    """What is measured of a session, of this version or an earlier one."""
+    from protogoal.run import checkpoint
+
     found = {}
     start = time.process_time()
-    session = LocalSession(config)
+    session = make()
     found["start-up"] = time.process_time() - start
     agent: Any = session.agent
     start = time.process_time()
