@@ -46,8 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise ValueError(f"unknown option {rest[0]} (see protogoal {parsed.command} --help)")
         return int(parsed.run_command(parsed, rest) or 0)
     except ValueError as error:
-        print(f"protogoal: {error}", file=sys.stderr)
-        return 2
+        return _refuse(str(error))
     except KeyboardInterrupt:
         from protogoal.run.stopping import STOPPED, leave_hung_threads
 
@@ -61,8 +60,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         line = _trouble(error)
         if line is None:
             raise
-        print(f"protogoal: {line}", file=sys.stderr)
-        return 2
+        return _refuse(line)
+
+
+def _refuse(words: str) -> int:
+    """Says why not, in one line, with a user's own traceback under it; words out of a run's files never pass for ours."""
+    from protogoal.record.terms import printable
+
+    print("protogoal: " + "\n  ".join(printable(line) for line in words.splitlines()), file=sys.stderr)
+    return 2
 
 
 def _trouble(error: Exception) -> str | None:

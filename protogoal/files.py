@@ -12,7 +12,7 @@ from typing import IO, Any
 @contextlib.contextmanager
 def whole(path: Path) -> Iterator[Path]:
     """A temporary name to write to; at the end of the block the file is on disk, and has its own name."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary = _temporary(path)
     try:
         yield temporary
         with temporary.open("r+b") as file:
@@ -42,7 +42,7 @@ def write_whole(path: Path, data: bytes | str) -> None:
 
 def write_new(path: Path, data: bytes) -> None:
     """Write a file that must not be there yet: of two processes that try, one gets a FileExistsError."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary = _temporary(path)
     try:
         with synced(temporary) as file:
             file.write(data)
@@ -55,6 +55,13 @@ def write_new(path: Path, data: bytes) -> None:
                 file.write(data)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _temporary(path: Path) -> Path:
+    """The name to write to first; nothing is there, not even a link that would lead the writer to another file."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.unlink(missing_ok=True)
+    return temporary
 
 
 def is_leftover(path: Path) -> bool:

@@ -26,6 +26,7 @@ import numpy as np
 from protogoal import __version__
 from protogoal.files import synced, write_whole
 from protogoal.goals.stored import stored_number
+from protogoal.record.terms import printable
 from protogoal.run.checksums import KEY, Changed, seal, unseal
 from protogoal.run.thin import THIN, thick, thin
 
@@ -137,7 +138,7 @@ def load_latest(
         except Mismatch:
             raise
         except ValueError as error:
-            trouble = str(error)
+            trouble = printable(str(error))
         if path == _all(folder)[0]:
             break
         warnings.warn(f"{trouble}; trying the one before", stacklevel=2)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from protogoal.record.events import Recorder
+from protogoal.record.terms import printable
 
 LINE_SECONDS = 5.0
 
@@ -19,7 +20,7 @@ class Progress(Recorder):
     """
 
     def __init__(self, total: int, what: str, unit: str = "steps"):
-        self.total, self.what, self.unit = max(1, total), what, unit
+        self.total, self.what, self.unit = max(1, total), printable(what), unit
         self.facts: dict[str, Any] = {}
         self._start = self._last_line = time.monotonic()
         self._first_step: int | None = None
@@ -33,7 +34,7 @@ class Progress(Recorder):
             from rich.progress import Progress as RichProgress
 
             self._bar = RichProgress(
-                SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=None),
+                SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(bar_width=None),
                 TextColumn("{task.percentage:>3.0f}%"),
                 TextColumn("[cyan]{task.fields[facts]}"), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(),
                 console=Console(stderr=True), expand=True)

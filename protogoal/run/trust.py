@@ -19,6 +19,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from protogoal.record.terms import printable
+
 
 @dataclass(frozen=True)
 class Trust:
@@ -56,7 +58,7 @@ def check(path: Path, config: Any, engine: str, trust: Trust) -> None:
     if names.keys() & {"--env", "--space"}:
         forbid_imports_below(path)
     if names and trust.everything:
-        print(f"{path}: trusted with {words}", file=sys.stderr)
+        print(printable(f"{path}: trusted with {words}"), file=sys.stderr)
 
 
 def _is_announced(env: str, space: str) -> bool:

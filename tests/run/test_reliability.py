@@ -206,6 +206,25 @@ def test_a_flip_in_a_manifest_takes_the_checkpoint_before(tmp_path, field):
         assert checkpoint.load_latest(tmp_path, about)[0] == 1
 
 
+MOVES_THE_CURSOR = "\x1b[2J\x1b[1A\r\u2028protogoal: all is well\nprotogoal: all is well"
+
+
+@pytest.mark.parametrize("name", ["config.json", "checkpoints/000000006000/manifest.json"])
+@pytest.mark.parametrize("field", ["format", "preset", "steps", "checksums"])
+def test_words_in_a_file_neither_move_the_cursor_nor_pass_for_ours(run, name, field, capsys):
+    record = json.loads((run / name).read_text())
+    holder = record if field == "format" else record.get("config" if field == "steps" else "about", record)
+    holder[field] = {MOVES_THE_CURSOR: MOVES_THE_CURSOR} if field == "checksums" else MOVES_THE_CURSOR
+    (run / name).write_text(json.dumps(record | {"checksum": None}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        main(["resume", str(run), "--steps", "7000"])
+    said = capsys.readouterr().err
+    assert not {"\x1b", "\r", "\u2028"} & set(said)
+    assert sum(line.startswith("protogoal: ") for line in said.splitlines()) <= 1
+    assert not any(line.startswith("protogoal: all") for line in said.splitlines())
+
+
 @pytest.mark.parametrize("text", ["1e999", "-1e999", "NaN", "Infinity", "[" * 100_000, '{"a":' * 100_000, "3", '"x"', "", "\x00"])
 def test_numbers_that_are_none_and_nesting_without_end_are_one_line(run, text, capsys):
     record = (run / "config.json").read_text()
@@ -304,6 +323,15 @@ def test_a_pipe_or_a_device_in_place_of_a_file_is_never_waited_for(run, name, ca
         put(run / name)
         assert main(["resume", str(run), "--steps", "7000"]) == 2
         assert f"{name} is no file but a pipe or a device" in one_line(capsys)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links need rights there")
+def test_a_link_where_a_file_is_written_first_leads_to_no_other_file(run, tmp_path):
+    (tmp_path / "mine").write_text("mine")
+    for name in ("config.json", "report.html"):
+        (run / f".{name}.{os.getpid()}").symlink_to(tmp_path / "mine")
+    assert main(["resume", str(run), "--steps", "7000"]) == 0
+    assert (tmp_path / "mine").read_text() == "mine"
 
 
 def test_a_directory_removed_under_a_run_is_noticed(tmp_path, monkeypatch, capsys):
