@@ -20,18 +20,17 @@ from protogoal.deep.act import Actor
 from protogoal.deep.learn import Learner
 from protogoal.deep.segments import Segments
 from protogoal.envs.vector import BatchEnv, BatchStep, Observation
+from protogoal.envs.views import View
 from protogoal.goals.stored import stored_array
 
 
-class BonusView:
+class BonusView(View):
     """N environments whose observations have one more part, the bonus just earned; a subclass says how much that is."""
 
     def __init__(self, env: BatchEnv):
         if INTRINSIC in env.observation_spec:
             raise ValueError(f"the observation has a part named {INTRINSIC}, which is the intrinsic reward's name")
-        self.env = env
-        self.num_envs, self.num_actions = env.num_envs, env.num_actions
-        self.num_bits, self.max_active = env.num_bits, env.max_active
+        super().__init__(env)
         self.observation_spec = env.observation_spec | {INTRINSIC: INTRINSIC_SPEC}
         self.reward = np.zeros(env.num_envs, np.float32)
 
@@ -51,19 +50,18 @@ class BonusView:
 
     def reset(self, seed: int | None = None) -> tuple[Observation, NDArray[Any]]:
         """All episodes begin anew."""
-        observation, active = self.env.reset(seed)
         self.reward = np.zeros(self.num_envs, np.float32)
+        observation, active = super().reset(seed)
         self.begin(active)
-        return self._with_reward(observation), active
+        return observation, active
 
     def step(self, actions: NDArray[Any]) -> BatchStep:
         """One step, and what it was worth."""
         step = self.env.step(actions)
         self.reward = self.bonus(step)
-        return step._replace(observation=self._with_reward(step.observation),
-                             final_observation=self._with_reward(step.final_observation))
+        return self.seen(step)
 
-    def _with_reward(self, observation: Observation) -> Observation:
+    def read(self, observation: Observation, active: NDArray[Any]) -> Observation:
         return observation | {INTRINSIC: self.reward[:, None]}
 
     def get_state(self) -> dict[str, Any] | None:
@@ -76,10 +74,7 @@ class BonusView:
         observation, active = self.env.set_state(state["env"])
         self.reward = stored_array(state["reward"], "reward", (self.num_envs,), "f").astype(np.float32)
         self.begin(active)
-        return self._with_reward(observation), active
-
-    def close(self) -> None:
-        self.env.close()
+        return self.read(observation, active), active
 
 
 class BonusActor(Actor):

@@ -28,22 +28,13 @@ from protogoal.goals.goal_set import GoalSet
 from protogoal.goals.scale import Returns, legible
 from protogoal.goals.selection import select
 from protogoal.goals.stored import stored_array, stored_like
-from protogoal.goals.table import TASK
+from protogoal.goals.table import TASK, Pursuits
 from protogoal.goals.trials import LAGS, TrialEvents
 
 Array = NDArray[Any]
 
 VALUE_STATES = 16
 """States over which the values of goals on offer are averaged."""
-
-
-@dataclass(frozen=True)
-class Pursuits:
-    """Pursuits that ended: of which goal, whether it was attained (of the task: success), after how many steps; [n]."""
-
-    goal: NDArray[np.int64]
-    success: NDArray[np.bool_]
-    length: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -152,11 +143,10 @@ class Actor:
             self.core, self.is_first = core_next, is_over
             self.observation, self.active = _own((step.observation, step.active))
             self.previous_action, self.previous_reward = action.astype(np.int16), step.reward.astype(np.float32)
-        goal, attainment, length = (np.concatenate(column) for column in zip(*ended, strict=True)) if ended else _nothing()
         finished = zip(*returns, strict=True) if returns else ([np.empty(0)], [np.empty(0, np.int8)])
         episode_return, episode_success = (np.concatenate(column) for column in finished)
-        return Experience(segments, Pursuits(goal, attainment, length), episode_return, episode_success,
-                          TrialEvents.join(trials), goals.ids, self._mean_values(z, goals))
+        return Experience(segments, Pursuits.join(ended), episode_return, episode_success, TrialEvents.join(trials), goals.ids,
+                          self._mean_values(z, goals))
 
     def _trials(self, active: Array, came_on: NDArray[np.bool_]) -> TrialEvents:
         """Where something turned on in the reach of a random action: the actions, the state before, what turned on."""
@@ -402,7 +392,3 @@ def _own(seen: tuple[Observation, Array]) -> tuple[Observation, Array]:
     """Copies: environments may write over what they gave."""
     observation, active = seen
     return {name: array.copy() for name, array in observation.items()}, active.copy()
-
-
-def _nothing() -> tuple[Array, Array, Array]:
-    return np.empty(0, np.int64), np.empty(0, bool), np.empty(0, np.int64)

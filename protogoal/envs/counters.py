@@ -17,7 +17,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from protogoal.envs.episodes import WHOLE
+from protogoal.envs.episodes import WHOLE, parts_of
 
 INFO = "#info"
 """The name of the part."""
@@ -34,9 +34,8 @@ class Counters(gymnasium.Wrapper[Any, Any, Any, Any]):
     def __init__(self, env: gymnasium.Env[Any, Any], names: Sequence[str]):
         super().__init__(env)
         self.names = tuple(names)
-        whole = env.observation_space
-        self._is_dict = isinstance(whole, spaces.Dict)
-        parts: dict[str, Any] = dict(whole.spaces) if isinstance(whole, spaces.Dict) else {WHOLE: whole}
+        self._is_dict = isinstance(env.observation_space, spaces.Dict)
+        parts = parts_of(env.observation_space)
         self.observation_space = spaces.Dict(parts | {INFO: spaces.Box(-np.inf, np.inf, (len(self.names),), np.float64)})
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:

@@ -27,7 +27,7 @@ from gymnasium import spaces
 
 from protogoal.envs import known, nethack
 from protogoal.envs.counters import INFO, Counters
-from protogoal.envs.episodes import WHOLE
+from protogoal.envs.episodes import WHOLE, parts_of
 from protogoal.envs.first_steps import FirstSteps, remembered_steps
 from protogoal.envs.passed import COUNTER as DOORWAYS
 from protogoal.envs.readable import CROP, Readable, wrappers
@@ -65,7 +65,7 @@ class Derivation:
 
 def derive(env: gymnasium.Env[Any, Any], others: Sequence[ProtoGoalSpace] = (), who: Any = None) -> Derivation:
     """The proto-goals of an environment; `others` are added to them. One that has a name, `who`, is looked at once."""
-    named = parts_of(env)
+    named = parts_of(env.observation_space)
     left_out = left_out_of(env)
     makers = {name: _maker(env, name, part) for name, part in named.items()}
     first = _first_steps(env, named, who)
@@ -85,7 +85,7 @@ def derive(env: gymnasium.Env[Any, Any], others: Sequence[ProtoGoalSpace] = (), 
 
 def beside(space: ProtoGoalSpace, env: gymnasium.Env[Any, Any], who: Any = None) -> Derivation:
     """A space of one's own instead; the numbers that the network reads are measured all the same."""
-    named = parts_of(env)
+    named = parts_of(env.observation_space)
     measured = {name: part for name, part in named.items() if name != INFO and kind_of(part) == "numbers"}
     moments = _moments(named, _first_steps(env, measured, who))
     return Derivation(Derived([space], moments) if moments else space, {"your own": space}, left_out_of(env))
@@ -98,12 +98,6 @@ class _None(Exception):
 Maker = Callable[[FirstSteps], ProtoGoalSpace]
 
 
-def parts_of(env: gymnasium.Env[Any, Any]) -> dict[str, Any]:
-    """The parts of an environment's observation by name."""
-    whole = env.observation_space
-    return dict(whole.spaces) if isinstance(whole, spaces.Dict) else {WHOLE: whole}
-
-
 def left_out_of(env: gymnasium.Env[Any, Any]) -> dict[str, str]:
     """Parts that cannot be read, and why."""
     return next((dict(inner.left_out) for inner in wrappers(env) if isinstance(inner, Readable)), {})
@@ -113,7 +107,7 @@ def _first_steps(env: gymnasium.Env[Any, Any], named: Mapping[str, Any], who: An
     """What the parts need to know that must be seen; nothing is played where none needs anything."""
     numbers = [name for name, part in named.items() if kind_of(part) == "numbers"]
     texts = [name for name, part in named.items() if kind_of(part) == "text"]
-    return remembered_steps(env, numbers, texts, WHOLE, who) if numbers or texts else FirstSteps({}, {})
+    return remembered_steps(env, numbers, texts, who) if numbers or texts else FirstSteps({}, {})
 
 
 def _moments(named: Mapping[str, Any], first: FirstSteps) -> Moments:

@@ -25,6 +25,11 @@ WHOLE = "observation"
 """The name of an observation that is not a dictionary."""
 
 
+def parts_of(space: spaces.Space) -> dict[str, Any]:
+    """The parts of an observation by name."""
+    return dict(space.spaces) if isinstance(space, spaces.Dict) else {WHOLE: space}
+
+
 def episode_seed(seed: int, env: int, episode: int) -> int:
     """The seed of one episode, 32 bits."""
     return int(np.random.SeedSequence((seed, env, episode)).generate_state(1)[0])
@@ -49,7 +54,6 @@ class Layout:
         if env.action_space.n > MOST_ACTIONS:
             raise ValueError(f"the environment has {env.action_space.n:,} actions; at most {MOST_ACTIONS:,} are possible")
         whole = env.observation_space
-        named = dict(whole.spaces) if isinstance(whole, spaces.Dict) else {WHOLE: whole}
         arrays: dict[str, tuple[tuple[int, ...], np.dtype]] = {
             "action": ((num_envs,), np.dtype(np.int64)),
             "seed": ((1,), np.dtype(np.uint64)),
@@ -61,6 +65,7 @@ class Layout:
             "success": ((num_envs,), np.dtype(np.int8)),
         }
         texts = []
+        named = parts_of(whole)
         for name, part in named.items():
             shape: tuple[int, ...]
             dtype: np.dtype

@@ -17,6 +17,7 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
+from protogoal.envs.episodes import parts_of
 from protogoal.envs.failure import failure
 from protogoal.envs.observed import fitting, part_of, started
 
@@ -39,26 +40,26 @@ _played: dict[tuple[Any, ...], FirstSteps] = {}
 """The first steps that this process played last, by environment and parts."""
 
 
-def remembered_steps(env: gymnasium.Env[Any, Any], numbers: Collection[str], texts: Collection[str], whole: str,
+def remembered_steps(env: gymnasium.Env[Any, Any], numbers: Collection[str], texts: Collection[str],
                      name: Any = None) -> FirstSteps:
     """`first_steps`; those of an environment that has a `name` are not played again."""
     key = (name, tuple(numbers), tuple(texts))
-    first = _played.get(key) or first_steps(env, numbers, texts, whole)
+    first = _played.get(key) or first_steps(env, numbers, texts)
     if name is not None:
         _played.clear()
         _played[key] = first
     return first
 
 
-def first_steps(env: gymnasium.Env[Any, Any], numbers: Collection[str], texts: Collection[str], whole: str,
-                steps: int = STEPS) -> FirstSteps:
-    """Plays random actions; `whole` names an observation that is not a dictionary."""
+def first_steps(env: gymnasium.Env[Any, Any], numbers: Collection[str], texts: Collection[str]) -> FirstSteps:
+    """Plays random actions."""
     rng = np.random.default_rng(SEED)
     rows: dict[str, list[np.ndarray]] = {name: [] for name in numbers}
     changes = dict.fromkeys(texts, False)
     before: dict[str, Any] = {}
     episode, step, action, hold = 0, 0, 0, 0
-    declared, is_dict = _declared(env, numbers, whole), isinstance(env.observation_space, spaces.Dict)
+    parts, is_dict = parts_of(env.observation_space), isinstance(env.observation_space, spaces.Dict)
+    declared = {name: (tuple(parts[name].shape), np.dtype(parts[name].dtype)) for name in numbers}
 
     def who() -> str:
         return f"environment 0 (seed {SEED + episode}, {f'step {step}' if step else 'reset'})"
@@ -75,11 +76,11 @@ def first_steps(env: gymnasium.Env[Any, Any], numbers: Collection[str], texts: C
     try:
         began, is_told = time.monotonic(), False
         look(started(env.reset(seed=SEED), who))
-        for t in range(steps):
+        for t in range(STEPS):
             if not is_told and time.monotonic() - began > PATIENCE:
                 is_told = True
-                left = (time.monotonic() - began) * (steps - t) / max(1, t)
-                print(f"looking at the environment's first {steps:,} random steps: about {left:,.0f} s more", file=sys.stderr)
+                left = (time.monotonic() - began) * (STEPS - t) / max(1, t)
+                print(f"looking at the environment's first {STEPS:,} random steps: about {left:,.0f} s more", file=sys.stderr)
             if hold == 0:
                 action, hold = int(rng.integers(env.action_space.n)), int(rng.integers(1, LONGEST_HOLD + 1))  # type: ignore[attr-defined]
             hold, step = hold - 1, step + 1
@@ -91,10 +92,3 @@ def first_steps(env: gymnasium.Env[Any, Any], numbers: Collection[str], texts: C
     except BaseException as error:
         raise failure(error, who()) from error
     return FirstSteps({name: np.stack(some) for name, some in rows.items()}, changes)
-
-
-def _declared(env: gymnasium.Env[Any, Any], names: Collection[str], whole: str) -> dict[str, tuple[tuple[int, ...], np.dtype]]:
-    """Shape and type of some parts."""
-    space: Any = env.observation_space
-    parts = dict(space.spaces) if isinstance(space, spaces.Dict) else {whole: space}
-    return {name: (tuple(parts[name].shape), np.dtype(parts[name].dtype)) for name in names}

@@ -58,7 +58,7 @@ class JunkSpace(ProtoGoalSpace):
 class JunkBatch:
     """A batch of environments with junk after its own bits; everything else is the inner batch's."""
 
-    def __init__(self, env: BatchEnv, junk: JunkSpace, seed: int = 0):
+    def __init__(self, env: BatchEnv, junk: JunkSpace):
         self.env, self.junk = env, junk
         self.num_envs, self.num_actions, self.observation_spec = env.num_envs, env.num_actions, env.observation_spec
         self.num_bits = env.num_bits + junk.size
@@ -68,7 +68,7 @@ class JunkBatch:
         self._clocks = env.num_bits + junk.first_clock + junk.ticks * np.arange(CLOCKS)
         on = env.num_bits + np.append(np.zeros(SCREENS + CLOCKS, np.int64), static)
         self._on = np.tile(on.astype(np.int32), (env.num_envs, 1))  # ids of what is on; the first of them change
-        self._rng = np.random.default_rng(seed)
+        self._rng = np.random.default_rng(0)
         self._time = np.zeros(env.num_envs, np.int64)
 
     def reset(self, seed: int | None = None) -> tuple[Observation, np.ndarray]:
@@ -100,15 +100,10 @@ class JunkBatch:
     def set_state(self, state: dict[str, Any]) -> tuple[Observation, np.ndarray]:
         observation, active = self.env.set_state(state["env"])
         self._time = np.array(state["time"])
-        before = dict(state["rng"])
-        self._rng.bit_generator.state = before
-        return observation, self._beside(active, self._draw_again(before))
-
-    def _draw_again(self, before: dict[str, Any]) -> np.ndarray:
-        """What is on after loading: a new draw, with the generator left as it was."""
+        self._rng.bit_generator.state = state["rng"]
         junk = self._draw()
-        self._rng.bit_generator.state = before
-        return junk
+        self._rng.bit_generator.state = state["rng"]  # a new draw is shown, as if none had been made
+        return observation, self._beside(active, junk)
 
     def close(self) -> None:
         self.env.close()

@@ -14,7 +14,7 @@ import numpy as np
 from gymnasium import spaces
 
 from protogoal.envs.counters import INFO
-from protogoal.envs.episodes import WHOLE
+from protogoal.envs.episodes import WHOLE, parts_of
 from protogoal.envs.readable import Path, follow
 from protogoal.envs.vector import PAD, ArraySpec, BatchEnv, Observation
 from protogoal.envs.views import innermost
@@ -91,8 +91,8 @@ def check_kind(name: str, array: np.ndarray, dtype: Any) -> None:
 
 def raw_arrays(raw: Any, whole: spaces.Space, paths: Mapping[str, Path] | None) -> tuple[dict[str, np.ndarray], bool]:
     """Name → [n, …], and whether it was a single observation. `paths` lead to the parts where they do not lie flat."""
-    named = dict(whole.spaces) if isinstance(whole, spaces.Dict) else {WHOLE: whole}
-    info, named = named.get(INFO), {name: part for name, part in named.items() if name != INFO}
+    named = parts_of(whole)
+    info = named.pop(INFO, None)
     given = _parts(raw, named, paths)
     texts = {name: part for name, part in named.items() if isinstance(part, spaces.Text)}
     rest = {name: part for name, part in named.items() if name not in texts}

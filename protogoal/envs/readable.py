@@ -20,7 +20,7 @@ from gymnasium import spaces
 
 from protogoal.envs import nethack
 from protogoal.envs.counters import INFO
-from protogoal.envs.episodes import WHOLE
+from protogoal.envs.episodes import WHOLE, parts_of
 from protogoal.envs.readers import LONGEST_VECTOR, kind_of
 
 Path = tuple[Any, ...]
@@ -56,7 +56,7 @@ class Readable(gymnasium.ObservationWrapper[Any, Any, Any]):
 def readable(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
     """The environment with an observation that can be read; a ValueError where nothing of it can."""
     whole = env.observation_space
-    flat: dict[Any, Any] = dict(whole.spaces) if isinstance(whole, spaces.Dict) else {WHOLE: whole}
+    flat = parts_of(whole)
     is_nethack = flat.keys() >= nethack.PARTS
     if not is_nethack and all(isinstance(name, str) and reason_against(part) is None for name, part in flat.items()):
         return env

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from protogoal.envs.episodes import WHOLE
+from protogoal.envs.episodes import parts_of
 from protogoal.envs.failure import EnvironmentFailure
 from protogoal.envs.observed import Limits
 from protogoal.envs.raw import raw_arrays
@@ -27,7 +27,7 @@ class ObservationReader:
     def __init__(self, space: spaces.Space, paths: Mapping[str, Path] | None, hidden: Collection[str],
                  moments: Callable[[], Moments]):
         self.space, self.paths, self.hidden, self.moments = space, paths, hidden, moments
-        named = dict(space.spaces) if isinstance(space, spaces.Dict) else {WHOLE: space}
+        named = parts_of(space)
         self._readers = {name: reader(name, part, moments) for name, part in named.items() if name not in hidden}
         if not self._readers:
             raise ValueError("the network is shown nothing of the observation")

@@ -28,7 +28,10 @@ class View:
         return self.read(observation, active), active
 
     def step(self, actions: np.ndarray) -> BatchStep:
-        step = self.env.step(actions)
+        return self.seen(self.env.step(actions))
+
+    def seen(self, step: BatchStep) -> BatchStep:
+        """A step of the environments as it is observed."""
         final = self.read(step.final_observation, step.final_active)
         now = final if step.observation is step.final_observation else self.read(step.observation, step.active)
         return step._replace(observation=now, final_observation=final)

@@ -12,7 +12,7 @@ import numpy as np
 
 from protogoal.experiments.controllability import BATCH, DOMAINS, GOOD, POLICIES, interval, scores
 from protogoal.experiments.curves import COLOURS, read_csv
-from protogoal.experiments.drawing import INK, MUTED, pyplot, save
+from protogoal.experiments.drawing import INK, MUTED, pyplot, save, tidy
 from protogoal.goals.evaluator import PGESettings
 from protogoal.goals.plausibility import LEAST_NATS
 
@@ -25,12 +25,6 @@ LINES = {("trials", "all"): ("randomised trials", COLOURS[0]), ("lspi", str(BATC
          ("lspi", "all"): ("LSPI, all transitions", COLOURS[4])}
 STYLES: dict[str, Any] = {"random": "-", "trained": (0, (3, 1.5))}
 LIMIT = 2.0  # values beyond it are drawn at the edge
-
-
-def _tidy(axes: Any) -> None:
-    axes.grid(axis="y", color="#e4e7eb", linewidth=0.8)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.set_axisbelow(True)
 
 
 def draw_f1(out: Path) -> None:
@@ -56,7 +50,7 @@ def draw_f1(out: Path) -> None:
         axes.set(xscale="log", ylim=(-0.02, 1.02), xlim=(amounts[0], amounts[-1]))
         axes.set_xticks(amounts, [str(e) for e in amounts])
         axes.minorticks_off()
-        _tidy(axes)
+        tidy(axes)
     for axes in grid[:, 0]:
         axes.set_ylabel("F1")
     for axes in grid[-1]:
@@ -90,7 +84,7 @@ def draw_values(out: Path) -> None:
             axes.axhline(threshold, color=MUTED, linewidth=0.9, linestyle=(0, (2, 3)), zorder=0)
             axes.set_xticks([])
             axes.set_xlim(-0.6, 1.6)
-            _tidy(axes)
+            tidy(axes)
     grid[0, 0].set(ylim=(-LIMIT * 1.05, LIMIT * 1.05), ylabel="LSPI: mean (V_seek + V_avoid)")
     grid[1, 0].set(ylim=(-0.05, None), ylabel="trials: nats")
     from matplotlib.lines import Line2D

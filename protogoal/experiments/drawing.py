@@ -24,6 +24,13 @@ def pyplot(font_size: float | None = None) -> Any:
     return plt
 
 
+def tidy(axes: Any) -> None:
+    """Pale lines across, behind all else, and no frame above and at the right."""
+    axes.grid(axis="y", color="#e4e7eb", linewidth=0.8)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_axisbelow(True)
+
+
 def save(figure: Any, path: Path, dpi: int = 150) -> None:
     """As PNG, whole or not at all; the figure is gone then."""
     import matplotlib.pyplot as plt

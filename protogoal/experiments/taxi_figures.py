@@ -14,7 +14,7 @@ from gymnasium.envs.toy_text.taxi import MAP
 
 from protogoal.envs.taxi import DEPOTS
 from protogoal.experiments.curves import on_grid, read_csv, success_curves
-from protogoal.experiments.drawing import INK, MUTED, pyplot, save
+from protogoal.experiments.drawing import INK, MUTED, pyplot, save, tidy
 from protogoal.goals.plausibility import Verdict
 
 AGENT_COLOUR = {"proto-goal": "#0072B2", "Q-learning": "#D55E00"}  # Okabe and Ito: colour-blind safe
@@ -55,9 +55,7 @@ def draw_learning(out: Path) -> None:
     axes.set(xlabel="environment steps", ylabel="success of the greedy policy", xlim=(0, steps[-1]), ylim=(-0.02, 1.03))
     axes.set_title(f"SparseTaxi: mean of {len(values)} seeds ± standard error", loc="left", fontsize=12)
     axes.xaxis.set_major_formatter(lambda x, _: _thousands(x))
-    axes.grid(axis="y", color="#e4e7eb", linewidth=0.8)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.set_axisbelow(True)
+    tidy(axes)
     save(figure, out / "learning.png", dpi=160)
 
 

@@ -11,7 +11,8 @@ happens, not what is declared. `ProtoGoalEvaluator` owns the one table of a run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numba as nb
@@ -29,6 +30,21 @@ RECENT_TASK = 100  # pursuits of the task that its success is taken over
 RECENT_LENGTHS = 256  # successful pursuits of any goal whose lengths are kept
 
 Some = slice | NDArray[np.int64]  # of the goals
+
+
+@dataclass(frozen=True)
+class Pursuits:
+    """Pursuits that ended: of which goal, whether it was attained (of the task: success), after how many steps; [n]."""
+
+    goal: NDArray[np.int64]
+    success: NDArray[np.bool_]
+    length: NDArray[np.int64]
+
+    @staticmethod
+    def join(parts: Iterable[tuple[NDArray[Any], ...]]) -> Pursuits:
+        """Such arrays of several moments, one after another."""
+        nothing = np.empty(0, np.int64), np.empty(0, np.bool_), np.empty(0, np.int64)
+        return Pursuits(*(np.concatenate(column) for column in zip(nothing, *parts, strict=True)))
 
 
 class GoalTable:

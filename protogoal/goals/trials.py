@@ -164,10 +164,6 @@ class Sums:
         """The filled part of each, in the order of NAMES."""
         return tuple(self._arrays[name][: self.size] for name in self.NAMES)
 
-    @property
-    def nbytes(self) -> int:
-        return sum(array.nbytes for array in self._arrays.values())
-
     def state_dict(self) -> dict[str, Any]:
         return {name: array.copy() for name, array in zip(self.NAMES, self.arrays(), strict=True)}
 
@@ -266,11 +262,6 @@ class Trials:
         df = np.maximum(variance / 2, 1e-9)  # as one χ² of that mean and variance
         p_pairs = np.where(variance > 0, chdtrc(df, np.maximum(df + excess, 0.0)), 1.0)
         return Tested(pooled.events, np.minimum(1.0, 2 * np.minimum(pooled.p, p_pairs)), pooled.nats, pooled.most)
-
-    @property
-    def nbytes(self) -> int:
-        arrays = (self.kind_of, self.row_of, self._bits, self._directions)
-        return self.sums.nbytes + self.kind_sums.nbytes + sum(array.nbytes for array in arrays)
 
     def state_dict(self) -> dict[str, Any]:
         """All sums, as plain arrays."""

@@ -30,10 +30,9 @@ CIVIDIS = [[0.0, "#31446b"], [0.25, "#666970"], [0.5, "#958f78"], [0.75, "#cab96
 
 @dataclass(frozen=True)
 class Theme:
-    """The colours of a page: behind, in front, and between."""
+    """The colours of a page: of panels, in front, and between."""
 
     name: str
-    background: str
     panel: str
     text: str
     muted: str
@@ -49,8 +48,8 @@ class Theme:
         return _ON_DARK.get(colour, colour) if self.name == "dark" else colour
 
 
-LIGHT = Theme("light", "#ffffff", "#f5f6f8", "#1b1f24", "#57606a", "#d5d9df", RUNS, STAGE)
-DARK = Theme("dark", "#14171c", "#1d2127", "#e6e8eb", "#a3acb8", "#343b45", RUNS_ON_DARK, STAGE_ON_DARK)
+LIGHT = Theme("light", "#f5f6f8", "#1b1f24", "#57606a", "#d5d9df", RUNS, STAGE)
+DARK = Theme("dark", "#1d2127", "#e6e8eb", "#a3acb8", "#343b45", RUNS_ON_DARK, STAGE_ON_DARK)
 
 
 def theme(name: str | None) -> Theme:

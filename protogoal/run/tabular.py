@@ -47,7 +47,7 @@ class TabularSession:
             evaluator, ended = self.agent.evaluator, self.agent.take_pursuits()
             if evaluator is not None:
                 told = ended.goal != TASK  # the kernel does not say whether the task succeeded
-                yield Pursued(step, ended.goal[told], ended.attained[told], ended.length[told])
+                yield Pursued(step, ended.goal[told], ended.success[told], ended.length[told])
                 yield Refreshed(step, evaluator.snapshot(), evaluator.describe)
                 facts["goals"] = int(metrics["plausible"])
             yield Progressed(step, facts)

@@ -22,7 +22,7 @@ from protogoal.goals.evaluator import PGESettings, ProtoGoalEvaluator
 from protogoal.goals.selection import select
 from protogoal.goals.spaces import ProtoGoalSpace
 from protogoal.goals.stored import stored_like, stored_number
-from protogoal.goals.table import TASK
+from protogoal.goals.table import TASK, Pursuits
 from protogoal.goals.trials import TrialEvents
 from protogoal.goals.values import SeekAvoid
 from protogoal.tabular import kernels
@@ -31,15 +31,6 @@ from protogoal.tabular.tables import TransitionTables
 
 CHUNK = 4096  # most steps of one kernel call; bounds the trace buffers
 UNTAKEN = 65_536  # most records kept for a caller that never takes them; the oldest go first
-
-
-@dataclass(frozen=True)
-class Pursuits:
-    """Pursuits that ended since they were last taken, oldest first, [n]."""
-
-    goal: NDArray[np.int64]
-    attained: NDArray[np.bool_]
-    length: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -105,7 +96,7 @@ class QLearningAgent:
 
     def take_pursuits(self) -> Pursuits:
         """The pursuits that ended since the last call; those of the task have the goal TASK."""
-        return Pursuits(np.empty(0, np.int64), np.empty(0, np.bool_), np.empty(0, np.int64))
+        return Pursuits.join([])
 
     def attaining(self, goal: int) -> NDArray[np.bool_]:
         """Which states attain a goal, [S]."""
@@ -214,9 +205,9 @@ class ProtoGoalAgent(QLearningAgent):
         self._carry[kernels.PURSUIT_TIME] = 0
 
     def take_pursuits(self) -> Pursuits:
-        taken = list(self._untaken_pursuits) or [tuple(array[:0] for array in self._ended)]
+        taken = Pursuits.join(self._untaken_pursuits)
         self._untaken_pursuits.clear()
-        return Pursuits(*(np.concatenate(column) for column in zip(*taken, strict=True)))
+        return taken
 
     def attaining(self, goal: int) -> NDArray[np.bool_]:
         return np.asarray(self.bits[:, self.evaluator.table.members(goal)].all(1))  # refuses what is no goal

@@ -29,7 +29,7 @@ def test_the_tabular_agent_pursues_goals_with_every_strategy(utility, strategy):
     pursuits = agent.take_pursuits()
     assert agent.compiled_selection == (strategy == "paper")
     assert len(np.unique(pursuits.goal)) > 10
-    assert pursuits.attained.mean() > 0.2
+    assert pursuits.success.mean() > 0.2
 
 
 def test_figures_and_table_are_made_of_the_csv_alone(tmp_path):

@@ -130,8 +130,8 @@ def test_every_step_belongs_to_exactly_one_pursuit(tables):
     carry = agent.state_dict()["carry"]
     running = int(carry[kernels.PURSUIT_TIME]) if carry[kernels.GOAL] != kernels.NO_GOAL else 0
     assert ended.length.sum() + running == 10_000
-    assert not ended.attained[ended.goal == TASK].any()
-    assert ended.attained[ended.goal != TASK].mean() > 0.5
+    assert not ended.success[ended.goal == TASK].any()
+    assert ended.success[ended.goal != TASK].mean() > 0.5
     assert len(agent.take_pursuits().goal) == 0
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Literal
 
 from protogoal.envs.gym_batch import GymBatchEnv
 from protogoal.envs.minihack.env import RiverEnv
@@ -26,9 +25,8 @@ def word_space(capacity: int = MOST_WORDS) -> BagOfWords:
 
 
 def river_batch(scenario: str = "narrow-river", monsters: int = 0, num_envs: int = 32, num_workers: int = 0, *,
-                max_steps: int = 350, crop: int = 9, pages: Literal["last", "all"] = "last", space: ProtoGoalSpace | None = None,
+                max_steps: int = 350, crop: int = 9, space: ProtoGoalSpace | None = None,
                 on_event: Callable[[str], None] | None = None, render_mode: str | None = None) -> GymBatchEnv:
     """N rivers as a `BatchEnv`; `space` defaults to a fresh `word_space()`. `render_mode` is for `picture`."""
-    factory = partial(RiverEnv, scenario=scenario, monsters=monsters, max_steps=max_steps, crop=crop, pages=pages,
-                      render_mode=render_mode)
+    factory = partial(RiverEnv, scenario=scenario, monsters=monsters, max_steps=max_steps, crop=crop, render_mode=render_mode)
     return GymBatchEnv(factory, space or word_space(), num_envs, num_workers, on_event, hidden=("message",))

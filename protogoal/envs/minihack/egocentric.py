@@ -45,19 +45,19 @@ class EgocentricView(View):
     around   (kind, row offset, column offset) of every cell within `reach` columns that is not floor
     place    the player's row, the player's column
     health   hit points in eighths; one id more when blind, stunned, confused or hallucinating
-    said     the words of the last message (`with_message`): without them a boulder that does not budge looks like one
+    said     the words of the last message: without them a boulder that does not budge looks like one
              that was not pushed. The first 256 words that were ever read are told apart; later ones share their ids
 
     The list has room for `length` ids; where that is not enough, unseen cells are left out.
     """
 
-    def __init__(self, env: BatchEnv, reach: int = 12, with_message: bool = True, length: int = 128):
+    def __init__(self, env: BatchEnv, reach: int = 12, length: int = 128):
         if not 1 <= reach < COLUMNS:
             raise ValueError(f"reach must be 1…{COLUMNS - 1} columns, not {reach}")
         if not 64 <= length <= 512:
             raise ValueError(f"length must be 64…512 ids, not {length}")
         super().__init__(env)
-        self.reach, self.with_message, self.length = int(reach), with_message, int(length)
+        self.reach, self.length = int(reach), int(length)
         self._kind = _kinds_of_classes()
         self._width = 2 * self.reach + 1
         self._cells = (2 * ROWS - 1) * self._width
@@ -66,8 +66,7 @@ class EgocentricView(View):
         self._health = self._place + ROWS + COLUMNS
         self._said = self._health + _HEALTH_LEVELS + 1
         self._told_apart = min(env.num_bits, WORDS_TOLD_APART)
-        size = self._said + (self._told_apart if with_message else 0)
-        self.observation_spec = {"active": ArraySpec((self.length,), np.dtype(np.int16), "active", size)}
+        self.observation_spec = {"active": ArraySpec((self.length,), np.dtype(np.int16), "active", self._said + self._told_apart)}
 
     def picture(self, env: int = 0) -> Any:
         """What the river draws; see `GymBatchEnv.picture`."""
@@ -81,7 +80,7 @@ class EgocentricView(View):
             position + self._place,
             health[:, None] + self._health,
             np.where(status[:, 1:] > 0, self._health + _HEALTH_LEVELS, PAD),
-            *([np.where(active >= 0, active % self._told_apart + self._said, PAD)] if self.with_message else []),
+            np.where(active >= 0, active % self._told_apart + self._said, PAD),
             self._around(observation["map"], position),
         ]
         ids = np.concatenate(groups, 1)  # [N, …], what may be left out at the end
