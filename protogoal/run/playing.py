@@ -14,6 +14,7 @@ from protogoal.domains.domain import check_installed
 from protogoal.files import write_whole
 from protogoal.goals.spaces import ProtoGoalSpace
 from protogoal.record.gif import encode_gif
+from protogoal.record.terms import printable
 from protogoal.registry import domain
 from protogoal.run import checkpoint, trust
 from protogoal.run.directory import RunDirectory
@@ -56,4 +57,4 @@ def watch(player: Askable, goal: int | None, out: Path, seed: int) -> str:
         write_whole(out, data)
     except OSError as error:
         raise ValueError(f"cannot write {out}: {error.strerror}") from None
-    return f"wrote {out}: {captions[-1].strip()}, {len(frames)} frames"
+    return printable(f"wrote {out}: {captions[-1].strip()}, {len(frames)} frames")

@@ -7,6 +7,7 @@ import re
 import shutil
 import sqlite3
 import stat
+import sys
 import warnings
 from contextlib import closing
 from pathlib import Path
@@ -21,6 +22,7 @@ from protogoal.record.store import Store, StoreReader
 from protogoal.run import checkpoint, training
 from protogoal.run.checksums import seal, unseal
 from protogoal.run.directory import RunDirectory
+from protogoal.run.progress import Progress
 
 OPTIONS = ["--steps", "6000", "--learning.eval_every", "500", "--learning.eval_episodes", "5"]
 
@@ -223,6 +225,12 @@ def test_words_in_a_file_neither_move_the_cursor_nor_pass_for_ours(run, name, fi
     assert not {"\x1b", "\r", "\u2028"} & set(said)
     assert sum(line.startswith("protogoal: ") for line in said.splitlines()) <= 1
     assert not any(line.startswith("protogoal: all") for line in said.splitlines())
+
+
+def test_a_name_that_looks_like_markup_is_drawn_as_it_is(monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with Progress(10, "[/x]") as bar:
+        bar.update(5)
 
 
 @pytest.mark.parametrize("text", ["1e999", "-1e999", "NaN", "Infinity", "[" * 100_000, '{"a":' * 100_000, "3", '"x"', "", "\x00"])

@@ -1,9 +1,11 @@
 """Deep runs can be watched: the task and a goal, on Baba and on MiniHack."""
 
+import numpy as np
 import pytest
 
 import protogoal
 from protogoal.cli import main
+from protogoal.run.playing import watch
 
 SMALL = ["--actor.num_envs", "8", "--learner.min_replay", "300", "--learner.batch_size", "4", "--network.hidden", "32",
          "--evaluation.every", "5000", "--evaluation.final_episodes", "2", "--env.max_steps", "20", "--threads", "1"]
@@ -27,3 +29,11 @@ def test_a_deep_run_is_watched_for_the_task_and_for_a_goal(preset, more, tmp_pat
     else:
         assert main(["watch", run, "--goal", "9", "--out", str(gif)]) == 2
         assert "has no goals" in capsys.readouterr().err
+
+
+def test_the_name_of_a_goal_does_not_move_the_cursor(tmp_path):
+    class Player:
+        def play(self, goal, seed):
+            yield np.zeros((8, 8, 3), np.uint8), "word: \x1b[2Jdoor: step 1"
+
+    assert "\x1b" not in watch(Player(), 3, tmp_path / "clip.gif", 1)
