@@ -15,6 +15,7 @@ import json
 import os
 import re
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -36,6 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a name may have half a character in it
+    warnings.formatwarning = _warning
     try:
         words = list(sys.argv[1:] if arguments is None else arguments)
         options = {word.partition("=")[0] for word in words}
@@ -69,6 +71,13 @@ def _refuse(words: str) -> int:
 
     print("protogoal: " + "\n  ".join(printable(line) for line in words.splitlines()), file=sys.stderr)
     return 2
+
+
+def _warning(message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None,
+             python: Any = warnings.formatwarning) -> str:
+    """A warning of ours as one line for people; those of other packages as Python writes them."""
+    is_ours = filename.startswith(str(Path(__file__).parent))
+    return f"protogoal: {message}\n" if is_ours else str(python(message, category, filename, lineno, line))
 
 
 def _trouble(error: Exception) -> str | None:

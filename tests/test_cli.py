@@ -1,9 +1,11 @@
 import json
 import os
 import sys
+import warnings
 
 import pytest
 
+from protogoal import cli
 from protogoal.cli import main
 
 
@@ -29,6 +31,13 @@ def test_envs_lists_domains_with_sizes(capsys):
     assert rows["baba-umaze-medium"]["size"] == 693
     assert "taxi-qlearning" in rows["taxi"]["presets"]
     assert main(["envs"]) == 0
+
+
+def test_warnings_of_ours_are_one_line_and_those_of_others_as_python_writes_them(monkeypatch):
+    monkeypatch.setattr(warnings, "formatwarning", warnings.formatwarning)  # put back afterwards
+    assert main(["envs", "--json"]) == 0
+    assert warnings.formatwarning("some episodes were cut", UserWarning, cli.__file__, 1) == "protogoal: some episodes were cut\n"
+    assert "json" in warnings.formatwarning("of others", UserWarning, json.__file__, 1)
 
 
 def test_envs_says_what_is_installed_and_what_to_install(capsys, monkeypatch):

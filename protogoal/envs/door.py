@@ -66,7 +66,6 @@ def make_env(name: str, render_mode: str | None = None) -> Any:
         return call(function, name, arguments=arguments, wanted=wish)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*WARN: ")  # Gymnasium's, meant for who wrote the environment
-        warnings.filterwarnings("ignore", message="pkg_resources is deprecated")  # pygame's, which many environments draw with
         return _registered(name.partition(":")[2] if ":" in name else name, arguments, render_mode)
 
 
@@ -118,9 +117,7 @@ def _imported(module: str, is_own: bool = True) -> Any:
     if is_own and here not in sys.path:  # a command has its own directory on the path, and not the user's
         sys.path.insert(0, here)
     try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="pkg_resources is deprecated")
-            return importlib.import_module(module)
+        return importlib.import_module(module)
     except ImportError as error:
         raise ValueError(f"cannot import {module!r}: {error}") from error
     except (Exception, SystemExit) as error:  # whatever a user's module does when it is imported
@@ -147,11 +144,9 @@ def _registered(name: str, arguments: Mapping[str, Any], render_mode: str | None
     try:
         wish: dict[str, Any] = {} if render_mode is None else {"render_mode": picture_mode(_render_modes(name))}
         return gymnasium.make(name, disable_env_checker=True, **arguments, **wish)
-    except gymnasium.error.DependencyNotInstalled as error:
-        raise ValueError(f"{name} cannot be made: {_one_line(error)}") from None
-    except gymnasium.error.Error as error:
+    except gymnasium.error.UnregisteredEnv as error:
         raise ValueError(f"{name!r} is neither module:function nor a Gymnasium environment: {_one_line(error)}") from None
-    except ImportError as error:
+    except (gymnasium.error.Error, ImportError) as error:
         raise ValueError(f"{name} cannot be made: {_one_line(error)}") from error
     except BaseException as error:
         if isinstance(error, TypeError) and "unexpected keyword argument" in str(error):

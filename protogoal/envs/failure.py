@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import re
 import sys
+import sysconfig
 import traceback
 import warnings
 from collections.abc import Iterator
@@ -17,6 +18,8 @@ from typing import Any
 OURS = str(Path(__file__).parents[1])
 PASSED_ON = re.compile(r"[/\\]gymnasium[/\\](core\.py|(wrappers|utils|envs[/\\]registration)\b)")
 """Files of Gymnasium that hand calls on to an environment, and say nothing about its error."""
+INSTALLED = (*{sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")}, "<frozen")
+"""Where files lie that no user has written."""
 MOST_CHARACTERS = 2_000  # of what an error says
 
 
@@ -27,6 +30,7 @@ class EnvironmentFailure(ValueError):
 def failure(error: BaseException, who: str) -> BaseException:
     """`who` (an environment, with its seed and step) raised an error; its traceback begins where our own code ends.
 
+    An error in an installed package that no file of the user's is concerned in is one line: there is nothing for them to mend.
     Of any kind: a library in Rust that panics raises what is no Exception. Ctrl-C stays what it is.
     """
     if isinstance(error, EnvironmentFailure | KeyboardInterrupt):
@@ -35,7 +39,8 @@ def failure(error: BaseException, who: str) -> BaseException:
     theirs = next((i for i, frame in enumerate(frames) if not frame.filename.startswith(OURS)), len(frames))
     words = "".join(traceback.format_exception_only(error)).strip().replace("\n", " ")[:MOST_CHARACTERS]
     told = [frame for frame in frames[theirs:] if not PASSED_ON.search(frame.filename)]
-    lines = "".join(traceback.format_list(told)).rstrip()
+    is_their_own = any(not frame.filename.startswith(INSTALLED) for frame in told)
+    lines = "".join(traceback.format_list(told)).rstrip() if is_their_own else ""
     return EnvironmentFailure(f"{who} raised {words}" + (f"\n{lines}" if lines else ""))
 
 

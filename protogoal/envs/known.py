@@ -65,9 +65,10 @@ def part_places(word: str, shape: tuple[int, ...]) -> list[str]:
 
 
 def plane_names(env: gymnasium.Env[Any, Any]) -> list[str]:
-    """What the planes of an observation are called: MinAtar's games say it."""
-    channels = getattr(getattr(getattr(env.unwrapped, "game", None), "env", None), "channels", None)
-    return sorted(channels, key=channels.__getitem__) if isinstance(channels, dict) else []
+    """What the planes of an observation are called: MinAtar's games say it, others in an attribute of this name."""
+    inner: Any = env.unwrapped
+    channels = getattr(getattr(getattr(inner, "game", None), "env", None), "channels", None)
+    return sorted(channels, key=channels.__getitem__) if isinstance(channels, dict) else list(getattr(inner, "plane_names", ()))
 
 
 def grid_width(env: gymnasium.Env[Any, Any], count: int) -> int:

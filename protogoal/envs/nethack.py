@@ -53,9 +53,13 @@ def glyph_kinds() -> tuple[tuple[str, ...], np.ndarray]:
         is_a("corpse", nethack.GLYPH_BODY_OFF + i)
         is_a("statue", nethack.GLYPH_STATUE_OFF + i)
     is_a("unseen monster", nethack.GLYPH_INVISIBLE)
+    named_by_use = {chr(number): word for number, word in (
+        (nethack.POTION_CLASS, "potion"), (nethack.SCROLL_CLASS, "scroll"), (nethack.SPBOOK_CLASS, "spellbook"),
+        (nethack.WAND_CLASS, "wand"), (nethack.RING_CLASS, "ring"))}
     for i in range(nethack.NUM_OBJECTS):
         what = nethack.objclass(i)
-        is_a(str(nethack.OBJ_NAME(what) or f"object {i}"), nethack.GLYPH_OBJ_OFF + i)
+        name, of = nethack.OBJ_NAME(what), named_by_use.get(what.oc_class)
+        is_a(f"object {i}" if not name else f"{of} of {name}" if of else str(name), nethack.GLYPH_OBJ_OFF + i)
     return tuple(kinds), table
 
 

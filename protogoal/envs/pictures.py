@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Collection
 from typing import Any
 
@@ -23,7 +24,8 @@ SMALLEST = 160
 
 
 def without_window() -> None:
-    """pygame, which draws many environments, opens no window and no sound from here on."""
+    """pygame, which draws many environments, opens no window and no sound from here on, nor warns of what it is made of."""
+    warnings.filterwarnings("ignore", message="pkg_resources is deprecated")
     os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
     os.environ.setdefault("SDL_AUDIODRIVER", "dummy")
 

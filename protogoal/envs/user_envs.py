@@ -29,6 +29,7 @@ from protogoal.envs.gym_batch import GymBatchEnv
 from protogoal.envs.known import is_partial
 from protogoal.envs.passed import COUNTER, Passed, forgets
 from protogoal.envs.pictures import ready_to_draw, without_window
+from protogoal.envs.quiet import quiet
 from protogoal.envs.readable import HIDDEN, readable
 from protogoal.goals.spaces import ProtoGoalSpace
 
@@ -73,7 +74,7 @@ class EnvReference:
                 raise ValueError(f"the {what} of {self.name} is none of Gymnasium's spaces")
         if self.render_mode is not None:
             ready_to_draw(made)
-        env = readable(flat_actions(made))
+        env = readable(flat_actions(quiet(made)))
         counters = self.counters
         if forgets(env):
             env, counters = Passed(env), (*counters, COUNTER)

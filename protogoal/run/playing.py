@@ -5,7 +5,6 @@ Code of one's own is imported only as far as the user trusts it (`run.trust`).
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 
 import gymnasium
@@ -46,12 +45,10 @@ def watch(player: Askable, goal: int | None, out: Path, seed: int) -> str:
     """Write a GIF of one episode for the task, or of one pursuit; returns what it shows."""
     if out.suffix.lower() != ".gif":
         raise ValueError(f"--out must name a .gif file, got {out}")
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="pkg_resources")  # pygame's, of no use to a reader
-        try:
-            frames, captions = zip(*player.play(goal, seed), strict=True)
-        except gymnasium.error.DependencyNotInstalled as error:
-            raise ValueError(f"a package that draws is missing, mostly pygame: pip install 'protogoal[render]' ({error})") from None
+    try:
+        frames, captions = zip(*player.play(goal, seed), strict=True)
+    except gymnasium.error.DependencyNotInstalled as error:
+        raise ValueError(f"a package that draws is missing, mostly pygame: pip install 'protogoal[render]' ({error})") from None
     data = encode_gif(frames, captions)
     try:
         write_whole(out, data)

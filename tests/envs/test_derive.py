@@ -19,7 +19,7 @@ from protogoal.envs.derive import derive
 from protogoal.envs.packages import registering_packages
 from protogoal.envs.readable import readable
 from protogoal.envs.readers import reader
-from protogoal.envs.user_envs import own_batch, reference, space_of
+from protogoal.envs.user_envs import EnvReference, own_batch, reference, space_of
 from protogoal.goals.derived.numbers import Numbers
 
 
@@ -96,6 +96,11 @@ def test_planes_have_the_names_that_their_game_gives_them():
     board = np.zeros((1, 3, 3, 2), np.bool_)
     board[0, 2, 1, 1] = True
     assert names_on(derive(env).space, board) == ["wall at (2,1)", "wall present"]
+
+
+def test_the_planes_of_baba_have_names():
+    space = space_of("protogoal/Baba-v0?level=umaze-small").space
+    assert {"FLAG present", "WIN present"} <= {space.name(i) for i in range(space.size)}
 
 
 def test_whole_numbers_of_a_small_range_have_every_value_and_others_bins():
@@ -368,6 +373,7 @@ def typing():
     ("gymnasium:CartPole-v77", "no environment of that name is registered; did you mean CartPole-v1"),
     ("MiniWorld-Hallway-v0", "comes with the package miniworld: pip install miniworld"),
     ("no_such_package:Env-v0", "cannot import 'no_such_package'"),
+    ("FrozenLake-v1?map_name=9x9", "FrozenLake-v1 raised KeyError: '9x9'"),
     ("FrozenLake-v1?size=3", "FrozenLake-v1 does not take all of the arguments size"),
     ("test_derive:spaceless", "the observation_space of test_derive:spaceless is none of Gymnasium's spaces"),
     ("test_derive:blind", "it observes nothing"),
@@ -560,12 +566,27 @@ def test_nethack_is_told_in_words():
     batch.reset(seed=0)
     names = {batch.space.name(i) for i in range(batch.space.size)}
     assert {"stairs down in sight", "wall beside", "depth ≥ 2", "at (10,40)", "long sword in sight"} <= names
+    assert {"water in sight", "potion of water in sight", "wand of cold carried"} <= names
     assert set(batch.observation_spec) == {"blstats", "glyphs_crop", "message"}
     assert "glyphs" not in batch.observation_spec
     assert INFO not in batch.observation_spec
     raw, _ = gymnasium.make("MiniHack-Room-5x5-v0").reset(seed=0)
     assert batch.read_raw(raw)[2]
     batch.close()
+
+
+def test_the_drafts_that_babyai_throws_away_are_not_printed(capsys):
+    pytest.importorskip("minigrid")
+    env = EnvReference("BabyAI-GoToSeqS5R2-v0")()
+    for seed in range(30):
+        env.reset(seed=seed)
+    assert not capsys.readouterr().out
+
+
+def test_an_argument_that_an_atari_game_refuses_is_called_so():
+    pytest.importorskip("ale_py")
+    with pytest.raises(ValueError, match=r"ALE/Pong-v5 cannot be made: Invalid observation type: nonsense"):
+        space_of("ALE/Pong-v5?obs_type=nonsense")
 
 
 def test_a_number_without_bins_has_no_name_with_infinity():

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import warnings
 from pathlib import Path
 
 import gymnasium
@@ -94,6 +95,14 @@ def test_closing_an_environment_leaves_pygame_to_the_others():
     pygame.quit()
     with pytest.raises(pygame.error):
         screen.get_size()
+
+
+def test_pygame_does_not_warn_of_what_it_is_made_of():
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("default")
+        without_window()
+        warnings.warn("pkg_resources is deprecated as an API", stacklevel=1)
+    assert not heard
 
 
 @pytest.mark.parametrize(("factory", "words"), [
