@@ -31,7 +31,7 @@ from protogoal.envs.episodes import WHOLE, parts_of
 from protogoal.envs.first_steps import FirstSteps, remembered_steps
 from protogoal.envs.passed import COUNTER as DOORWAYS
 from protogoal.envs.readable import CROP, Readable, wrappers
-from protogoal.envs.readers import MOST_IDS, channel_ranges, kind_of
+from protogoal.envs.readers import channel_ranges, kind_of
 from protogoal.envs.taxi import TaxiSpace
 from protogoal.goals.derived.counters import FEW, LEVELS, CounterLevels
 from protogoal.goals.derived.grids import GridValues
@@ -48,6 +48,9 @@ MOST_NUMBERS = 128
 
 MOST_VALUES = 32
 """Values of whole numbers in a Box that have goals one by one; with more they have bins."""
+
+MOST_LISTED = 2**20
+"""Of values of Discrete or MultiDiscrete there are no goals where they are more than this."""
 
 MOST_WORDS = 1_000
 
@@ -165,16 +168,15 @@ def are_few(part: Any) -> bool:
 
 
 def _values(env: gymnasium.Env[Any, Any], word: str, part: Any, key: str | None) -> ProtoGoalSpace:
+    total = int(part.n if isinstance(part, spaces.Discrete) else np.sum(part.nvec))
+    if total > MOST_LISTED:
+        raise _None(f"has {total:,} values, too many to list")
     if isinstance(part, spaces.Discrete):
-        if part.n > MOST_IDS:
-            raise _None(f"has {int(part.n):,} values, too many to list")
         if key is None and known.is_taxi(env):
             return TaxiSpace()
         columns = known.grid_width(env, int(part.n)) if key is None else 0
         return EveryValue([word], [int(part.n)], [int(part.start)], columns=columns, key=key)
     sizes, starts = np.asarray(part.nvec).ravel(), np.asarray(part.start).ravel()
-    if sizes.sum() > 16 * MOST_IDS:
-        raise _None(f"has {int(sizes.sum()):,} values, too many to list")
     return EveryValue([f"{word} {i}" for i in range(len(sizes))] if len(sizes) > 1 else [word], sizes.tolist(), starts.tolist(),
                       key=key)
 

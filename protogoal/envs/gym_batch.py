@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from protogoal.envs.counters import INFO
 from protogoal.envs.episodes import WHOLE, EnvFactory
 from protogoal.envs.failure import EnvironmentFailure, failure
+from protogoal.envs.readable import hidden_in
 from protogoal.envs.readers import Moments
 from protogoal.envs.reading import ObservationReader
 from protogoal.envs.vector import PAD, BatchStep, Observation
@@ -32,13 +32,13 @@ class GymBatchEnv:
     factory     makes one environment; for workers it must be importable or picklable
     space       turns transitions into bits; it gets observations as the environment gives them, with a batch axis in
                 front, and texts as a list of bytes
-    hidden      parts of the observation that the network does not see
+    hidden      parts of the observation that the network does not see; unless given, those that are for proto-goals alone
 
     Lists of ids are as wide as the space's `usual_active`; the first transition with more bits on makes them wider, for good.
     """
 
     def __init__(self, factory: EnvFactory, space: ProtoGoalSpace, num_envs: int, num_workers: int = 0,
-                 on_event: Callable[[str], None] | None = None, timeout: float = 120.0, hidden: Collection[str] = (INFO,)):
+                 on_event: Callable[[str], None] | None = None, timeout: float = 120.0, hidden: Collection[str] | None = None):
         self.space = space
         self.num_bits = space.size
         self.max_active = space.usual_active
@@ -46,7 +46,8 @@ class GymBatchEnv:
         try:
             self.num_envs = self.pool.num_envs
             self.num_actions = self.pool.num_actions
-            self.reader = ObservationReader(self.pool.observation_space, self.pool.paths, hidden, self._moments)
+            seen = self.pool.observation_space
+            self.reader = ObservationReader(seen, self.pool.paths, hidden_in(seen) if hidden is None else hidden, self._moments)
             self.observation_spec = self.reader.spec
         except BaseException:
             self.pool.close()

@@ -33,9 +33,6 @@ LATIN = frozenset(map(chr, range(1, 256)))
 
 CROP = "glyphs_crop"
 
-HIDDEN = (INFO, "glyphs")
-"""Parts that are for proto-goals alone: the network reads what lies around the hero, not the whole map."""
-
 
 class Readable(gymnasium.ObservationWrapper[Any, Any, Any]):
     """An environment that observes a flat dictionary of readable parts.
@@ -77,6 +74,12 @@ def readable(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
     if not parts:
         raise ValueError("nothing of the observation can be read: " + "; ".join(f"{name} {why}" for name, why in left_out.items()))
     return Readable(env, paths, parts, left_out)
+
+
+def hidden_in(space: spaces.Space[Any]) -> tuple[str, ...]:
+    """Parts that are for proto-goals alone: the network reads what lies around NetHack's hero, not the whole map."""
+    has_crop = isinstance(space, spaces.Dict) and space.spaces.keys() >= {"glyphs", CROP}
+    return (INFO, "glyphs") if has_crop else (INFO,)
 
 
 def wrappers(env: Any) -> Iterator[Any]:

@@ -30,7 +30,7 @@ from protogoal.envs.known import is_partial
 from protogoal.envs.passed import COUNTER, Passed, forgets
 from protogoal.envs.pictures import ready_to_draw, without_window
 from protogoal.envs.quiet import quiet
-from protogoal.envs.readable import HIDDEN, readable
+from protogoal.envs.readable import readable
 from protogoal.goals.spaces import ProtoGoalSpace
 
 GROUP = "protogoal.domains"
@@ -143,7 +143,7 @@ def own_batch(
 ) -> GymBatchEnv:
     """N environments by name; `shared` is a proto-goal space that exists already, with what it has learned."""
     goals = space_of(env, space, info).space if shared is None else shared
-    return GymBatchEnv(reference_of(env, info, render_mode), goals, num_envs, num_workers, on_event, hidden=HIDDEN)
+    return GymBatchEnv(reference_of(env, info, render_mode), goals, num_envs, num_workers, on_event)
 
 
 _HERE: dict[str, Any] = {}

@@ -319,6 +319,18 @@ def test_what_is_left_out_is_said_with_the_reason():
         derived(spaces.Graph(spaces.Discrete(2), None))
 
 
+def test_a_whole_map_is_hidden_from_the_network_only_beside_what_lies_around_the_hero():
+    made = reference(lambda: Observing(spaces.Dict({"glyphs": spaces.Box(0, 5976, (5, 5), np.int16)})), must_last=False)
+    batch = own_batch(made, "", 1)
+    assert set(batch.observation_spec) == {"glyphs"}
+    batch.close()
+
+
+def test_one_number_of_many_values_has_goals_as_several_have():
+    assert derived(spaces.Discrete(100_000)).space.size == 100_000
+    assert derived(spaces.MultiDiscrete([100_000, 7])).space.size == 100_007
+
+
 @pytest.mark.parametrize(("actions", "count", "last"), [
     (spaces.MultiDiscrete([2, 3]), 6, [1, 2]),
     (spaces.MultiBinary(2), 4, [1, 1]),
