@@ -16,8 +16,9 @@ from gymnasium import spaces
 from protogoal.envs.counters import INFO
 from protogoal.envs.episodes import WHOLE, parts_of
 from protogoal.envs.readable import Path, follow
-from protogoal.envs.vector import PAD, ArraySpec, BatchEnv, Observation
+from protogoal.envs.vector import ArraySpec, BatchEnv, Observation
 from protogoal.envs.views import innermost
+from protogoal.goals.active import sparse_bits, widened
 
 
 def read_raw(env: BatchEnv, raw: Any) -> tuple[Observation, bool]:
@@ -50,11 +51,7 @@ def _as_declared(env: Any, raw: Any) -> tuple[Observation, bool]:
 def _on_planes(observation: Observation, max_active: int) -> np.ndarray:
     """Where the bits are the planes themselves: the ids of those that are on, [n, L] padded with −1."""
     planes = next(iter(observation.values()))
-    active = np.full((len(planes), max_active), PAD, np.int32)
-    for row, flat in zip(active, planes.reshape(len(planes), -1), strict=True):
-        ids = np.flatnonzero(flat)[:max_active]
-        row[: len(ids)] = ids
-    return active
+    return widened(sparse_bits(planes.reshape(len(planes), -1) != 0)[:, :max_active], max_active)
 
 
 def as_actions(env: BatchEnv, chosen: np.ndarray) -> np.ndarray:

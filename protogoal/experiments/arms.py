@@ -197,7 +197,7 @@ def _train_all(comparison: Comparison, scale: str, jobs: Sequence[tuple[Arm, int
                 done, pending = wait(pending, timeout=2.0, return_when=FIRST_COMPLETED)
                 for future in done:
                     future.result()
-                bar.update(sum(_last_step(run_path(out, arm, seed)) for arm, seed in jobs), running=len(children))
+                bar.update(sum(last_step(run_path(out, arm, seed)) for arm, seed in jobs), running=len(children))
         except BaseException:
             for future in pending:
                 future.cancel()
@@ -270,7 +270,8 @@ def _is_finished(path: Path) -> bool:
         return bool(store.meta().get("status") == "finished")
 
 
-def _last_step(path: Path) -> int:
+def last_step(path: Path) -> int:
+    """The last step that a run has recorded; 0 before there is any."""
     try:
         with StoreReader(path) as store:
             return int(store.rows("SELECT max(step) FROM metrics")[0][0] or 0)

@@ -160,7 +160,7 @@ def _watch(process: subprocess.Popen[bytes], engine: str, seconds: float, run_pa
         time.sleep(SAMPLE_SECONDS)
         if process.poll() is not None:
             raise ValueError(f"the run {run_path} ended early; see its log")
-        now, step = round(time.monotonic() - start, 1), arms._last_step(run_path)
+        now, step = round(time.monotonic() - start, 1), arms.last_step(run_path)
         main = psutil.Process(process.pid)
         for child in [main, *main.children(recursive=True)]:
             try:

@@ -206,5 +206,5 @@ def crowded(config: DeepConfig, windows: Sequence[Window], conjunctions: int) ->
         evaluator.table.add(int(first), int(second))
     for _, counted, _ in windows:
         count(evaluator, counted)
-    evaluator._grow()
+    evaluator.grow()
     return evaluator

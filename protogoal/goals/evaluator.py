@@ -279,7 +279,7 @@ class ProtoGoalEvaluator:
         mastered = np.flatnonzero(self.mastered & self.plausible)
         for _ in range(s.recombinations):
             recombine(table, mastered, table.success_rate, self._rng)
-        self._grow()
+        self.grow()
         return self.goal_set
 
     def _kinds(self) -> NDArray[np.int32]:
@@ -297,8 +297,8 @@ class ProtoGoalEvaluator:
         bits = bits[bits >= 0]
         self.slots.assign(bits[np.sort(np.unique(bits, return_index=True)[1])])
 
-    def _grow(self) -> None:
-        """Goals that recombination has just made have no verdict yet."""
+    def grow(self) -> None:
+        """Goals that the table has got since, as by recombination, have no verdict yet."""
         new = self.table.size - len(self.verdict)
         if new:
             self.verdict = np.append(self.verdict, np.full(new, Verdict.UNOBSERVED, np.int8))
@@ -373,11 +373,11 @@ class ProtoGoalEvaluator:
 
     def explain(self, goal: int) -> str:
         """One sentence: the verdict, and the figures that decided it."""
-        self.table._check_id(goal)
+        members = self.table.members(goal)  # refuses what is no goal
         known = {name: array.item() for name, array in self._state_of(np.array([goal])).items()}
         figures = ("count", "events", "nats", "p", "pursuits", "success", "chance", "seek_max", "seek_mean", "avoid_mean")
         return f"{self.name(goal)}: " + reason(
-            known["verdict"], **{name: known[name] for name in figures}, is_joined=len(self.table.members(goal)) > 1)
+            known["verdict"], **{name: known[name] for name in figures}, is_joined=len(members) > 1)
 
     def snapshot(self) -> dict[str, Any]:
         """For the store: the state of goals that were ever observed, offered or pursued, arrays [O] beside their ids, `id`.

@@ -16,6 +16,7 @@ from protogoal.envs.minihack import glyphs
 from protogoal.envs.minihack.game import COLUMNS, ROWS
 from protogoal.envs.vector import PAD, ArraySpec, BatchEnv, Observation
 from protogoal.envs.views import View
+from protogoal.goals.active import compact, widened
 
 KINDS = ("unseen", "water", "lava", "boulder", "stairs down", "stairs up", "monster", "object", "obstacle", "other")
 _FLOOR = -1  # and the player, who is always in the middle
@@ -83,14 +84,8 @@ class EgocentricView(View):
             np.where(active >= 0, active % self._told_apart + self._said, PAD),
             self._around(observation["map"], position),
         ]
-        ids = np.concatenate(groups, 1)  # [N, …], what may be left out at the end
-        env, place = np.nonzero(ids >= 0)
-        count = np.bincount(env, minlength=len(ids))
-        rank = np.arange(len(env)) - (np.cumsum(count) - count)[env]
-        fits = rank < self.length
-        listed = np.full((len(ids), self.length), PAD, np.int16)
-        listed[env[fits], rank[fits]] = ids[env[fits], place[fits]]
-        return {"active": listed}
+        ids = compact(np.concatenate(groups, 1))[:, : self.length]  # what may be left out is at the end
+        return {"active": widened(ids, self.length).astype(np.int16)}
 
     def _around(self, cells: np.ndarray, position: np.ndarray) -> np.ndarray:
         """map [N, 7, 25] and position ids [N, 2] → an id or −1 for every cell, [N, 2·175]: what is seen, then what is not."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from protogoal.goals.active import PAD, ascending
+from protogoal.goals.active import PAD, Ids, ascending, dense_bits, sparse_bits
 from protogoal.goals.spaces import ProtoGoalSpace
 
 WHOLE_UP_TO = 160
@@ -88,15 +88,9 @@ class GridValues(ProtoGoalSpace):
         return self.rows, self.columns
 
 
-def present_values(value: NDArray[np.int64], num_values: int) -> NDArray[np.int64]:
+def present_values(value: NDArray[np.int64], num_values: int) -> Ids:
     """Lists [N, M] of values, padded with −1 → the different ones of each row, padded with −1."""
-    is_there = np.zeros((len(value), num_values + 1), np.bool_)
-    is_there[np.arange(len(value))[:, None], value] = True
-    row, found = np.nonzero(is_there[:, :num_values])
-    many = np.bincount(row, minlength=len(value))
-    present = np.full((len(value), max(1, int(many.max(initial=0)))), PAD, np.int64)
-    present[row, np.arange(len(row)) - np.repeat(np.cumsum(many) - many, many)] = found
-    return present
+    return sparse_bits(dense_bits(value, num_values))
 
 
 def how_many(value: NDArray[np.int64], num_values: int) -> NDArray[np.int64]:
