@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from protogoal.goals.active import PAD, ascending
+from protogoal.goals.active import PAD, AnyIds, ascending
 from protogoal.goals.derived.grids import present_values
 from protogoal.goals.spaces import ProtoGoalSpace
 
@@ -86,9 +86,9 @@ class MiniGridView(ProtoGoalSpace):
                            [self._ground, self._ground + 1], PAD)
         seen = kind.copy()
         seen[:, middle, last] = PAD
-        sides = [kind[:, x, last] for x in (middle - 1, middle + 1) if 0 <= x < self.width]
-        related = [ahead[:, None], present_values(seen.reshape(n, -1), len(KINDS)), np.stack(sides, 1) if sides else seen[:, :0, 0],
-                   np.where(is_portable(own), own, PAD)[:, None]]
+        beside = kind[:, [x for x in (middle - 1, middle + 1) if 0 <= x < self.width], last]
+        carried = np.where(is_portable(own), own, PAD)[:, None]
+        related: list[AnyIds] = [ahead[:, None], present_values(seen.reshape(n, -1), len(KINDS)), beside, carried]
         parts = [ground[:, None]]
         for relation, ids in enumerate(related):
             first = self._related + relation * len(KINDS)
@@ -204,7 +204,7 @@ def kinds_of(image: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.where(is_known, TABLE[np.where(is_known, type_, 0), np.where(is_known, colour, 0), np.where(is_known, state, 0)], PAD)
 
 
-def plain_of(kind: NDArray[np.int64]) -> NDArray[np.int64]:
+def plain_of(kind: AnyIds) -> NDArray[np.int64]:
     """The same kinds without their colours; −1 for what has none."""
     return np.where((kind == PAD) | (kind >= THINGS), PAD, PLAIN[np.clip(kind, 0, THINGS - 1)])
 
