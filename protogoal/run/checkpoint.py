@@ -178,6 +178,9 @@ def load(path: Path, about: Mapping[str, str] | None = None) -> tuple[int, dict[
             if Path(name).name != name or _checksum(path / name) != expected:
                 raise ValueError(f"checkpoint {path} is damaged: {name} has the wrong checksum")
         tree = json.loads((path / "state.json").read_bytes())
+        with zipfile.ZipFile(path / "arrays.npz") as archive:
+            if any(member.compress_type != zipfile.ZIP_STORED for member in archive.infolist()):
+                raise ValueError(f"checkpoint {path} is damaged: arrays.npz is compressed, which no run writes")
         with np.load(path / "arrays.npz", allow_pickle=False) as arrays:
             return int(manifest["step"]), _join(tree, arrays)
     except Changed:

@@ -17,6 +17,7 @@ from protogoal.goals.stored import stored_array, stored_number
 
 LARGE = 10_000  # rows; smaller arrays are written as they are
 MOST_ROWS = 4 * MOST_BITS
+MOST_BYTES = 8 * 10**9  # of an array that a few written ones stand for
 THIN = "$thin"
 
 
@@ -40,6 +41,8 @@ def thick(size: Any, parts: Mapping[str, np.ndarray]) -> np.ndarray:
     at = stored_array(parts["at"], "places of rows", (len(rows),), "i", 0, n - 1)
     if rows.shape[1:] != blank.shape or rows.dtype != blank.dtype:
         raise ValueError(f"stored rows are {rows.dtype} {rows.shape[1:]}, the blank one is {blank.dtype} {blank.shape}")
+    if n * blank.nbytes > MOST_BYTES:
+        raise ValueError(f"stored rows are {n:,} of {blank.nbytes:,} bytes; at most {MOST_BYTES:,} bytes are made of a few")
     array = np.zeros((n, *blank.shape), blank.dtype)
     if blank.any():  # NaN is
         array[:] = blank

@@ -102,6 +102,22 @@ def test_a_pickle_in_a_checkpoint_is_refused_and_not_executed(tmp_path, monkeypa
     assert not (tmp_path / "exploded").exists()
 
 
+def test_arrays_that_would_unpack_to_more_than_was_written_are_refused(tmp_path):
+    path = checkpoint.save(tmp_path, 1, {"x": np.zeros(9_000)})
+    with zipfile.ZipFile(path / "arrays.npz") as archive:
+        array = archive.read("x.npy")
+    with zipfile.ZipFile(path / "arrays.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("x.npy", array)
+    manifest = json.loads((path / "manifest.json").read_text())
+    manifest["checksums"]["arrays.npz"] = blake2b((path / "arrays.npz").read_bytes()).hexdigest()
+    (path / "manifest.json").write_text(json.dumps(manifest | {"checksum": None}))
+    with pytest.raises(ValueError, match=r"arrays\.npz is compressed"):
+        checkpoint.load(path)
+    rows = {"blank": np.ones(1_000), "at": np.zeros(0, np.int32), "rows": np.zeros((0, 1_000))}
+    with pytest.raises(ValueError, match=r"4,000,000 of 8,000 bytes; at most"):
+        thick(4_000_000, rows)
+
+
 @pytest.mark.parametrize("value", [np.array([object()]), {1, 2}, lambda: 0])
 def test_anything_but_arrays_and_json_is_refused(tmp_path, value):
     with pytest.raises(ValueError, match="plain arrays and JSON"):
