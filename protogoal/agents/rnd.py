@@ -51,14 +51,12 @@ class RND(R2D2):
     @classmethod
     def make_network(cls, config: DeepConfig, spaces: Spaces) -> Any:
         """The value network, with the two of the bonus inside: they travel with its weights."""
-        import torch
-
         from protogoal.agents.distillation import RandomDistillation
+        from protogoal.deep.network import seeded
 
-        network = super().make_network(config, spaces)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(int(Seeds.of(config.seed).weights.generate_state(2)[1]))
-            network.distillation = RandomDistillation(spaces.observation_spec, config.exploration)  # type: ignore[arg-type]
+        network, seed = super().make_network(config, spaces), int(Seeds.of(config.seed).weights.generate_state(2)[1])
+        s: Any = config.exploration
+        network.distillation = seeded(seed, lambda: RandomDistillation(spaces.observation_spec, s))
         return network
 
     @classmethod

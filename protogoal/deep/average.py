@@ -13,15 +13,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
 import torch
-from torch import nn
 
-from protogoal.deep.network import weights_from_arrays, weights_to_arrays
+from protogoal.deep.network import Network, weights_from_arrays, weights_to_arrays
 from protogoal.deep.optimizer import Rows, pieces
-
-Network = TypeVar("Network", bound=nn.Module)
 
 
 class AverageWeights(Generic[Network]):

@@ -13,8 +13,8 @@ bits' slots (`goals.slots`), padded with -1 (a multi-hot vector in sparse form);
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -33,6 +33,8 @@ from protogoal.envs.vector import ArraySpec
 
 LARGE_GRID = 512  # cells, from which on a convolution over a grid has stride 2
 FREE_STD, BRANCH_STD = 0.05, 0.5  # of the first weights of a goal's own vectors
+
+Network = TypeVar("Network", bound=nn.Module)
 
 CoreState = Tensor
 """Hidden and cell state of the core, [N, 2, H]; [N, 0, 0] without one."""
@@ -321,10 +323,15 @@ def make_network(
     settings: NetworkSettings,
     seed: np.random.SeedSequence,
 ) -> QNetwork:
-    """A network whose first weights follow from the seed alone; torch's own generator is left as it was."""
+    """A network whose first weights follow from the seed alone."""
+    return seeded(int(seed.generate_state(1)[0]), lambda: QNetwork(observation_spec, num_actions, num_bits, settings))
+
+
+def seeded(seed: int, make: Callable[[], Network]) -> Network:
+    """What is made with torch's generator begun at the seed; it is left as it was."""
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(int(seed.generate_state(1)[0]))
-        return QNetwork(observation_spec, num_actions, num_bits, settings)
+        torch.manual_seed(seed)
+        return make()
 
 
 def weights_to_arrays(network: nn.Module) -> dict[str, NDArray[np.float32]]:

@@ -53,9 +53,11 @@ class Agent57(R2D2):
 
     @classmethod
     def make_network(cls, config: DeepConfig, spaces: Spaces) -> Any:
-        from protogoal.agents.agent57.split import make_split_network
+        from protogoal.agents.agent57.split import SplitNetwork
+        from protogoal.deep.network import seeded
 
-        return make_split_network(spaces.observation_spec, spaces.num_actions, config, Seeds.of(config.seed).weights)
+        seed = int(Seeds.of(config.seed).weights.generate_state(1)[0])
+        return seeded(seed, lambda: SplitNetwork(spaces.observation_spec, spaces.num_actions, config))
 
     @classmethod
     def make_learner(cls, config: DeepConfig, network: Any, target: Any) -> Any:

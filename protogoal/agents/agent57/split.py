@@ -104,15 +104,6 @@ def combine(q_e: Tensor, q_i: Tensor, beta: Tensor, transform: str) -> Tensor:
     return q_e + beta * q_i
 
 
-def make_split_network(
-    observation_spec: dict[str, ArraySpec], num_actions: int, config: DeepConfig, seed: np.random.SeedSequence
-) -> SplitNetwork:
-    """A network whose first weights follow from the seed alone; torch's own generator is left as it was."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(int(seed.generate_state(1)[0]))
-        return SplitNetwork(observation_spec, num_actions, config)
-
-
 @dataclass(frozen=True)
 class Streams:
     """What a batch is learned for: the same policies for both networks, each with its own reward."""
