@@ -29,11 +29,12 @@ from protogoal.envs import known, nethack
 from protogoal.envs.counters import INFO, Counters
 from protogoal.envs.episodes import WHOLE, parts_of
 from protogoal.envs.first_steps import FirstSteps, remembered_steps
-from protogoal.envs.passed import COUNTER as DOORWAYS
 from protogoal.envs.readable import CROP, Readable, wrappers
 from protogoal.envs.readers import channel_ranges, kind_of
 from protogoal.envs.taxi import TaxiSpace
-from protogoal.goals.derived.counters import FEW, LEVELS, CounterLevels
+from protogoal.envs.way import LEVELS as WAY_LEVELS
+from protogoal.envs.way import WAY
+from protogoal.goals.derived.counters import CounterLevels
 from protogoal.goals.derived.grids import GridValues
 from protogoal.goals.derived.minigrid import DIRECTIONS, MiniGridMap, MiniGridView
 from protogoal.goals.derived.nethack import STATUS, UNTOLD, NetHackMap
@@ -136,6 +137,9 @@ def _maker(env: gymnasium.Env[Any, Any], name: str, part: Any) -> Maker:
         return _nethack(name, part)
     if known.is_minigrid(env) and kind == "grid" and len(part.shape) == 3:
         return lambda first: (MiniGridMap if known.sees_all(env) else MiniGridView)(part.shape[0], part.shape[1], key)
+    if name == WAY:
+        counted = enumerate(WAY_LEVELS.items())
+        return lambda first: Derived([CounterLevels([word], [i], WAY, levels) for i, (word, levels) in counted])
     if known.is_minigrid(env) and name == "direction":
         return lambda first: EveryValue(["direction"], [len(DIRECTIONS)], names=DIRECTIONS, key=key)
     if kind == "values":
@@ -232,8 +236,7 @@ def _counters(env: gymnasium.Env[Any, Any], seen: np.ndarray) -> ProtoGoalSpace:
     others = [i for i in range(len(words)) if i not in counts]
     made: list[ProtoGoalSpace] = []
     if counts:
-        levels = FEW if [words[i] for i in counts] == [DOORWAYS] else LEVELS  # an episode holds few doorways
-        made.append(CounterLevels([words[i] for i in counts], counts, INFO, levels))
+        made.append(CounterLevels([words[i] for i in counts], counts, INFO))
     if others:
         unbounded = np.full(len(others), np.inf)
         made.append(Numbers.fit([words[i] for i in others], seen[:, others], -unbounded, unbounded, False, others, INFO))

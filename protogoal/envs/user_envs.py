@@ -27,10 +27,10 @@ from protogoal.envs.door import call, load, make_env
 from protogoal.envs.failure import close
 from protogoal.envs.gym_batch import GymBatchEnv
 from protogoal.envs.known import is_partial
-from protogoal.envs.passed import COUNTER, Passed, forgets
 from protogoal.envs.pictures import ready_to_draw, without_window
 from protogoal.envs.quiet import quiet
 from protogoal.envs.readable import readable
+from protogoal.envs.way import Way, forgets
 from protogoal.goals.spaces import ProtoGoalSpace
 
 GROUP = "protogoal.domains"
@@ -74,11 +74,9 @@ class EnvReference:
                 raise ValueError(f"the {what} of {self.name} is none of Gymnasium's spaces")
         if self.render_mode is not None:
             ready_to_draw(made)
-        env = readable(flat_actions(quiet(made)))
-        counters = self.counters
-        if forgets(env):
-            env, counters = Passed(env), (*counters, COUNTER)
-        return Counters(env, counters) if counters else env
+        env = flat_actions(quiet(made))
+        env = readable(Way(env) if forgets(env) else env)
+        return Counters(env, self.counters) if self.counters else env
 
     def _make(self) -> Any:
         if is_local(self.name):

@@ -7,7 +7,7 @@ Observations come as an environment gives them, and are read as in training (`en
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +22,7 @@ from protogoal.deep.device import device_of
 from protogoal.deep.network import weights_from_arrays, weights_to_arrays
 from protogoal.envs.raw import as_actions, read_raw
 from protogoal.envs.vector import PAD, BatchEnv
+from protogoal.envs.way import WAY, Reckoning, reckoned
 from protogoal.goals.evaluator import ProtoGoalEvaluator
 from protogoal.goals.spaces import ProtoGoalSpace
 from protogoal.goals.stored import stored_number
@@ -29,11 +30,12 @@ from protogoal.run.goal_columns import columns_of
 
 
 class Memory(NamedTuple):
-    """Of n episodes under way: the core's state, and the last actions."""
+    """Of n episodes under way: the core's state, the last actions, and how far they came where the view forgets it."""
 
     core: Any
     action: NDArray[np.int16]
     is_single: bool
+    ways: Sequence[Reckoning] = ()
 
 
 class Player:
@@ -56,6 +58,7 @@ class Player:
         self, raw: Any, goal: int | None, memory: Memory | None, reward: Any = 0.0, first: Any = None
     ) -> tuple[int | NDArray[np.int64], Memory]:
         """The greedy action, or one for each of a batch; and what is to be remembered of the episodes."""
+        raw, ways = self._with_way(raw, memory, first)
         observation, is_single = read_raw(self.env, raw)
         n = len(next(iter(observation.values())))
         if memory is not None and (len(memory.action) != n or memory.is_single != is_single):
@@ -70,7 +73,17 @@ class Player:
         best = network.q_each(z, self._goal_slots(goal).expand(n, 1, -1))[:, 0].argmax(-1).numpy()
         action = as_actions(self.env, best.astype(np.int64))
         chosen = action if not is_single else int(action[0]) if action.ndim == 1 else action[0]
-        return chosen, Memory(core, best.astype(np.int16), is_single)
+        return chosen, Memory(core, best.astype(np.int16), is_single, ways)
+
+    def _with_way(self, raw: Any, memory: Memory | None, first: Any) -> tuple[Any, Sequence[Reckoning]]:
+        """What the view forgets, where an observation is MiniGrid's own."""
+        image: Any = raw.get("image") if isinstance(raw, Mapping) and WAY not in raw else None
+        if WAY not in self.env.observation_spec or np.ndim(image) not in (3, 4):
+            return raw, ()
+        n = 1 if np.ndim(image) == 3 else len(image)
+        if memory is None or len(memory.ways) != n:
+            return reckoned(raw, [Reckoning()] * n, np.zeros(n, int), np.ones(n, bool))
+        return reckoned(raw, memory.ways, memory.action, np.broadcast_to(np.asarray(False if first is None else first, bool), (n,)))
 
     def _goal_slots(self, goal: int | None) -> torch.Tensor:
         return torch.full((1, 1), PAD) if goal is None else torch.from_numpy(self._pursued(goal)[1])[None]

@@ -543,6 +543,7 @@ def test_what_happens_in_minigrid_is_an_event():
         return [space.name(int(i)) for i in space.active(s, np.array([a]), s_next)[0] if i >= 0 and space.kind(int(i)) == "event"]
 
     assert happened(closed, 5, opened) == ["red door opened", "a door opened"]
+    assert happened(view(((3, 5), (m.DOOR, 0, 2))), 5, opened) == ["red door opened", "a door opened", "a door unlocked"]
     assert happened(opened, 5, closed) == ["a door closed"]
     assert happened(opened, m.FORWARD, empty) == ["red doorway entered", "a doorway entered"]
     assert happened(empty, 3, held) == ["key picked up"]

@@ -1,6 +1,6 @@
 """Counters: levels that a number reached, and that it rose. For what an environment keeps in `info`: an inventory, achievements.
 
-    level ℓ of x:  x ≥ ℓ,   ℓ = 1 … 10, 20, 50, 100, …, 1,000,000 (FEW: up to 10)
+    level ℓ of x:  x ≥ ℓ,   ℓ = 1 … 10, 20, 50, 100, …, 1,000,000, if no others are given
     rose:          x' > x
 """
 
@@ -15,7 +15,6 @@ from protogoal.goals.active import PAD, ascending
 from protogoal.goals.spaces import ProtoGoalSpace
 
 LEVELS = (*range(1, 11), *(m * 10**k for k in range(1, 6) for m in (2, 5, 10)))
-FEW = LEVELS[:10]
 
 _NOUNS = ("coal", "diamond", "drink", "iron", "sapling", "stone", "wood")
 _TOOLS = ("iron pickaxe", "iron sword", "stone pickaxe", "stone sword", "wood pickaxe", "wood sword")

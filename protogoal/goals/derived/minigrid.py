@@ -4,7 +4,8 @@ The view moves with the agent: `image[x, y]` is seen from it, with the agent in 
 So a raw value in a raw cell says how one stands and little about the world. What means something in a moving view comes first: a
 kind ahead, a kind anywhere in sight, beside, carried; and what has just happened: a door opened, a doorway entered, a thing picked
 up. Doors, keys, balls and boxes have their colour, and are also counted without it: what was learned of one colour is then
-practised with all. Cells come last, for things alone; walls, floor and what is unseen have none.
+practised with all. Cells come last, for things alone and without their colours, as a colour in a cell is hardly seen twice;
+walls, floor and what is unseen have none.
 
 `MiniGridMap` is the whole grid, as `FullyObsWrapper` shows it.
 """
@@ -25,7 +26,7 @@ STATES = ("open", "closed", "locked")
 DIRECTIONS = ("looking east", "looking south", "looking west", "looking north")
 UNSEEN, EMPTY, WALL, FLOOR, DOOR, KEY, BALL, BOX, GOAL, LAVA, AGENT = range(11)
 TYPES = 11
-FORWARD = 2  # the action
+LEFT, RIGHT, FORWARD = range(3)  # actions
 
 PORTABLE = {KEY: "key", BALL: "ball", BOX: "box"}
 
@@ -55,8 +56,10 @@ def _kinds() -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
 
 KINDS, TABLE, PLAIN = _kinds()
 THINGS = len(PLAIN)  # kinds with their colour; those without follow
+SHAPES = np.array([*np.flatnonzero(PLAIN == PAD), *range(THINGS, len(KINDS))])  # the kinds that say nothing of a colour
 EVENTS = (*(f"{c} door opened" for c in COLOURS), "a door opened", "a door closed", *(f"{c} doorway entered" for c in COLOURS),
-          "a doorway entered", *(f"{t} picked up" for t in PORTABLE.values()), *(f"{t} put down" for t in PORTABLE.values()))
+          "a doorway entered", *(f"{t} picked up" for t in PORTABLE.values()), *(f"{t} put down" for t in PORTABLE.values()),
+          "a door unlocked")
 RELATIONS = ("ahead", "in sight", "beside", "carried")
 
 
@@ -71,7 +74,7 @@ class MiniGridView(ProtoGoalSpace):
         self._ground = len(EVENTS)
         self._related = self._ground + 2
         self._places = self._related + len(RELATIONS) * len(KINDS)
-        super().__init__(self._places + THINGS * self.width * self.height, key)
+        super().__init__(self._places + len(SHAPES) * self.width * self.height, key)
 
     @property
     def usual_active(self) -> int:
@@ -93,14 +96,14 @@ class MiniGridView(ProtoGoalSpace):
         for relation, ids in enumerate(related):
             first = self._related + relation * len(KINDS)
             parts += [np.where(ids == PAD, PAD, first + ids), np.where(plain_of(ids) == PAD, PAD, first + plain_of(ids))]
-        flat = seen.transpose(0, 2, 1).reshape(n, -1)  # row by row
-        parts.append(np.where(flat == PAD, PAD, self._places + THINGS * np.arange(flat.shape[1]) + flat))
+        flat = shapes_of(seen.transpose(0, 2, 1).reshape(n, -1))  # row by row
+        parts.append(np.where(flat == PAD, PAD, self._places + len(SHAPES) * np.arange(flat.shape[1]) + flat))
         if s is not None:
             parts.append(self._events(np.asarray(s).astype(np.int64), a, ahead, own))
         return ascending(np.concatenate(parts, 1))
 
     def _events(self, before: NDArray[np.int64], a: Any, ahead: NDArray[np.int64], own: NDArray[np.int64]) -> NDArray[np.int64]:
-        """What happened between two views, [N, 5]."""
+        """What happened between two views, [N, 8]."""
         middle, last = self.width // 2, self.height - 1
         front, held = before[:, middle, last - 1], kinds_of(before[:, middle, last])
         is_door = front[:, 0] == DOOR
@@ -116,6 +119,7 @@ class MiniGridView(ProtoGoalSpace):
         for kind, other, first in ((own, held, 2 * c + 3), (held, own, 2 * c + 3 + len(PORTABLE))):
             thing = portable_of(kind)
             events.append(np.where((thing != PAD) & (portable_of(other) == PAD), first + thing, PAD))
+        events.append(np.where(opened & (front[:, 2] == STATES.index("locked")), len(EVENTS) - 1, PAD))
         return np.stack(events, 1)
 
     def name(self, i: int) -> str:
@@ -126,8 +130,8 @@ class MiniGridView(ProtoGoalSpace):
         if i < self._places:
             relation, kind = divmod(i - self._related, len(KINDS))
             return f"{KINDS[kind]} {RELATIONS[relation]}"
-        place, kind = divmod(i - self._places, THINGS)
-        return f"{KINDS[kind]} {self._where(place)}"
+        place, shape = divmod(i - self._places, len(SHAPES))
+        return f"{KINDS[SHAPES[shape]]} {self._where(place)}"
 
     def _where(self, place: int) -> str:
         """A cell as seen from the agent: "2 ahead, 1 left"."""
@@ -144,10 +148,10 @@ class MiniGridView(ProtoGoalSpace):
             return "ground ahead"
         if i < self._places:
             return self.name(i).partition(" ")[2] if (i - self._related) % len(KINDS) < THINGS else self.name(i)
-        return f"{KINDS[(i - self._places) % THINGS]} in a cell"
+        return f"{KINDS[SHAPES[(i - self._places) % len(SHAPES)]]} in a cell"
 
     def cell(self, i: int) -> tuple[int, int] | None:
-        return None if i < self._places else divmod((i - self._places) // THINGS, self.width)
+        return None if i < self._places else divmod((i - self._places) // len(SHAPES), self.width)
 
     @property
     def grid(self) -> tuple[int, int]:
@@ -207,6 +211,12 @@ def kinds_of(image: NDArray[np.int64]) -> NDArray[np.int64]:
 def plain_of(kind: AnyIds) -> NDArray[np.int64]:
     """The same kinds without their colours; −1 for what has none."""
     return np.where((kind == PAD) | (kind >= THINGS), PAD, PLAIN[np.clip(kind, 0, THINGS - 1)])
+
+
+def shapes_of(kind: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Which of `SHAPES` a kind is, its colour left out."""
+    plain = plain_of(kind)
+    return np.where(kind == PAD, PAD, np.searchsorted(SHAPES, np.where(plain == PAD, kind, plain)))
 
 
 _PORTABLE_KINDS = np.array([next((i for i, thing in enumerate(PORTABLE.values()) if name.endswith(f" {thing}")), PAD)
