@@ -12,6 +12,7 @@ import io
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -123,8 +124,8 @@ def learning(goals: int, updates: int) -> float:
 def against_before(sizes: dict[int, int], turns: int) -> list[dict[str, Any]]:
     """Rows of the present version against 0.1.0, by medians of runs in turn; none where the history has no such commit."""
     command = ["git", "-C", str(ROOT), "archive", "--format=zip", BEFORE, "protogoal"]
-    packed = subprocess.run(command, capture_output=True, check=False)
-    if packed.returncode:
+    packed = subprocess.run(command, capture_output=True, check=False) if shutil.which("git") else None
+    if packed is None or packed.returncode:
         return []
     rows = []
     with tempfile.TemporaryDirectory() as folder:
