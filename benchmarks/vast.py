@@ -41,7 +41,7 @@ UNITS = {"start-up": "s", "steps": "/s", "steps without learning": "/s",
 def run(quick: bool = False) -> list[dict[str, Any]]:
     """Rows of the benchmark; `quick` takes seconds, else some minutes."""
     steps = 3_000 if quick else 20_000
-    found = {size: _apart(ROOT, Path(__file__), size, steps) for size in (SIZES[:2] if quick else SIZES)}
+    found = {size: measure_apart(ROOT, Path(__file__), size, steps) for size in (SIZES[:2] if quick else SIZES)}
     rows = []
     for size, measured in found.items():
         for what, value in measured.items():
@@ -132,7 +132,7 @@ def against_before(sizes: dict[int, int], turns: int) -> list[dict[str, Any]]:
         zipfile.ZipFile(io.BytesIO(packed.stdout)).extractall(folder)
         before = ROOT / "tests" / "reference" / "vast_before.py"
         for size, steps in sizes.items():
-            runs = [(_apart(ROOT, Path(__file__), size, steps), _apart(Path(folder), before, size, steps)) for _ in range(turns)]
+            runs = [(measure_apart(ROOT, Path(__file__), size, steps), measure_apart(Path(folder), before, size, steps)) for _ in range(turns)]
             for what in runs[0][0]:
                 ours, theirs = (float(np.median([run[who][what] for run in runs])) for who in (0, 1))
                 rows.append({"case": f"{what}, {size:,} bits, against 0.1.0", "value": ours, "unit": UNITS[what],
@@ -140,7 +140,7 @@ def against_before(sizes: dict[int, int], turns: int) -> list[dict[str, Any]]:
     return rows
 
 
-def _apart(package: Path, script: Path, size: int, steps: int) -> dict[str, float]:
+def measure_apart(package: Path, script: Path, size: int, steps: int) -> dict[str, float]:
     """One size in a process of its own, so that its memory is its own."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(package), os.environ.get("PYTHONPATH", "")])}
     command = [sys.executable, str(script), str(size), str(steps)]

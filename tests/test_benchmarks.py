@@ -27,7 +27,7 @@ def test_a_vast_space_is_compared_with_the_version_before_where_the_history_has_
         asked.append((package == ROOT, script.name, (package / "protogoal" / "presets.py").exists()))
         return {"steps": 300.0 if package == ROOT else 100.0}
 
-    monkeypatch.setattr(vast, "_apart", measured)
+    monkeypatch.setattr(vast, "measure_apart", measured)
     rows = vast.against_before({1_000: 50}, 2)
     if subprocess.run(["git", "-C", str(ROOT), "cat-file", "-e", vast.BEFORE], capture_output=True, check=False).returncode:
         assert rows == []
