@@ -130,9 +130,9 @@ def against_before(sizes: dict[int, int], turns: int) -> list[dict[str, Any]]:
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         zipfile.ZipFile(io.BytesIO(packed.stdout)).extractall(folder)
-        before = ROOT / "tests" / "reference" / "vast_before.py"
+        both = ((ROOT, Path(__file__)), (Path(folder), ROOT / "tests" / "reference" / "vast_before.py"))
         for size, steps in sizes.items():
-            runs = [(measure_apart(ROOT, Path(__file__), size, steps), measure_apart(Path(folder), before, size, steps)) for _ in range(turns)]
+            runs = [[measure_apart(*version, size, steps) for version in both] for _ in range(turns)]
             for what in runs[0][0]:
                 ours, theirs = (float(np.median([run[who][what] for run in runs])) for who in (0, 1))
                 rows.append({"case": f"{what}, {size:,} bits, against 0.1.0", "value": ours, "unit": UNITS[what],
