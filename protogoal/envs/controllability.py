@@ -25,7 +25,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from protogoal.goals.active import dense_bits
+from protogoal.goals.active import dense_bits, sparse_bits
 from protogoal.goals.spaces import Factor, OneHotFactors, ProtoGoalSpace
 
 Ints = NDArray[np.int64]
@@ -48,8 +48,8 @@ FLICKERING = 4  # lamps beside it that no press lights
 class BitSpace(OneHotFactors):
     """Every entry of an observation of bits is a proto-goal; factors, one after the other, name them."""
 
-    def _bits(self, s: Any, a: Any, s_next: Any) -> Bits:
-        return np.asarray(s_next).reshape(len(s_next), self.size).astype(np.bool_)
+    def _active(self, s: Any, a: Any, s_next: Any) -> Any:
+        return sparse_bits(np.asarray(s_next).reshape(len(s_next), self.size).astype(np.bool_))
 
 
 class Dynamics(ABC):

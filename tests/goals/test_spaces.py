@@ -1,9 +1,14 @@
+import contextlib
+import importlib
+import pkgutil
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+import protogoal
 from protogoal.envs.junk import JunkSpace
 from protogoal.goals.spaces import (
     BagOfWords,
@@ -149,3 +154,18 @@ def test_room_is_made_for_what_is_usually_on():
     factors = OneHotFactors([Factor("x", ("a", "b")), Factor("y", ("c", "d"))])
     assert (factors.usual_active, BagOfWords(3).usual_active, BagOfWords(1000).usual_active) == (2, 3, 32)
     assert Union([factors, ObjectGrid(["a"], 10, 10)]).usual_active == 2 + 64
+
+
+def test_every_space_of_the_package_gives_ids():
+    for module in pkgutil.walk_packages(protogoal.__path__, "protogoal."):
+        if module.name.split(".")[1] in ("goals", "envs"):
+            with contextlib.suppress(ImportError):  # of an extra that is not installed
+                importlib.import_module(module.name)
+
+    def below(cls):
+        return {cls}.union(*map(below, cls.__subclasses__()))
+
+    ours = [cls for cls in below(ProtoGoalSpace) - {ProtoGoalSpace} if cls.__module__.startswith("protogoal.")]
+    assert len(ours) > 12
+    for cls in ours:
+        assert not any("_bits" in vars(base) for base in cls.__mro__ if base is not ProtoGoalSpace), cls
