@@ -87,10 +87,10 @@ class Store:
         try:
             with whole(path) as temporary:
                 temporary.unlink(missing_ok=True)
-                with contextlib.closing(sqlite3.connect(temporary, isolation_level=None)) as making:
-                    making.executescript(f"BEGIN; {TABLES}")
-                    making.executemany(WRITE["meta"], rows)
-                    making.execute("COMMIT")
+                with contextlib.closing(sqlite3.connect(temporary, isolation_level=None)) as connection:
+                    connection.executescript(f"BEGIN; {TABLES}")
+                    connection.executemany(WRITE["meta"], rows)
+                    connection.execute("COMMIT")
             return cls(path, open_to_write(path), lock_file, clock)
         except (sqlite3.Error, OSError) as error:
             lock_file.close()
