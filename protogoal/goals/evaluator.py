@@ -64,17 +64,17 @@ class PGESettings(Settings):
     """A goal is controllable if mean_s (V_seek + V_avoid) exceeds this; between 0 and 1 (pruning = values)."""
     estimator: EstimatorSettings = field(default_factory=EstimatorSettings)
     """How seek and avoid values are estimated (pruning = values)."""
-    batch_size: int = ranged(1024, 2)
+    batch_size: int = ranged(1024, 2, 1_000_000)
     """Transitions drawn from replay for one refresh (pruning = values)."""
     desirability: CriterionName = "paper"
     """By what goals are drawn to be on offer (see goals/desirability.py)."""
     strategy: StrategyName = "product"
     """How a state chooses among those on offer (see goals/strategies.py)."""
-    goal_set_size: int = ranged(100, 1)
+    goal_set_size: int = ranged(100, 1, 1_000_000)
     """K: goals drawn with replacement, ∝ desirability, at each refresh."""
-    num_buckets: int = ranged(5, 1)
+    num_buckets: int = ranged(5, 1, 10_000)
     """k: timescale buckets; 1 turns stratification off (strategy paper)."""
-    num_candidates: int = ranged(5, 1)
+    num_candidates: int = ranged(5, 1, 10_000)
     """m: goals drawn by novelty, of which the most reachable from here is pursued (strategy paper)."""
     p_task: float = ranged(0.1, 0.0, 1.0)
     """Share of following the task reward instead of goals, while the task never succeeds."""
@@ -86,11 +86,11 @@ class PGESettings(Settings):
     """κ: a goal is mastered if its success rate over the last 10 pursuits exceeds this."""
     mastery_pursuits: int = ranged(10, 1)
     """Pursuits needed before a goal can be mastered."""
-    recombinations: int = ranged(1, 0)
+    recombinations: int = ranged(1, 0, 1_000_000)
     """AND-goals tried at each refresh; 0 turns recombination off."""
-    max_goals: int = ranged(20_000, 0)
+    max_goals: int = ranged(20_000, 0, 10_000_000)
     """Most goals the table may hold beyond the single bits; then recombination stops."""
-    max_members: int = ranged(8, 1)
+    max_members: int = ranged(8, 1, 256)
     """Most bits an AND-goal may have."""
 
     def __post_init__(self) -> None:

@@ -68,7 +68,8 @@ def memory_parts(config: DeepConfig, env: Spaces) -> list[Part]:
         Part("program", PROGRAM),
         Part("replay", replay_bytes(agent.stored(config, env), config.replay), "replay.capacity"),
         Part("networks", 4 * COPIES * _parameters(config, env), "network.goal_slots"),
-        *(Part(name, size) for name, size in goals.items()),
+        *(Part(name, size, "pge.max_goals" if name == "goals" and config.pge.max_goals > env.num_bits else "")
+          for name, size in goals.items()),
         Part("workers", workers * WORKER, "env.workers" if workers else ""),
         *own,
     ]

@@ -316,7 +316,8 @@ def test_transitions_that_do_not_fit_are_refused_in_words_and_change_nothing(cha
     ("reachability_threshold", 1.5), ("controllability_threshold", -0.1), ("p_task", 2.0), ("goal_set_size", 0),
     ("num_buckets", 0), ("mastery_threshold", 1.1), ("batch_size", 1), ("recombinations", -1), ("optimism", 1.2), ("retry", 0.95),
     ("pruning", "all"), ("p_task_of", "episodes"), ("p_task_most", -1.0), ("patience", -1.0), ("patience", float("nan")),
-    ("horizon", 0),
+    ("horizon", 0), ("batch_size", 10**10), ("goal_set_size", 10**12), ("num_buckets", 10**12), ("num_candidates", 10**12),
+    ("recombinations", 10**12), ("max_goals", 10**10), ("max_members", 10**9),
 ])
 def test_settings_out_of_range_name_the_field(field, value):
     with pytest.raises(ValueError, match=field):

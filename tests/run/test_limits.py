@@ -43,6 +43,12 @@ def test_a_run_that_does_not_fit_is_refused_with_its_sum_its_largest_parts_and_w
         limits.check_memory(large, spaces)
     fits = int(str(caught.value).split("replay.capacity = ")[-1].split(" ")[0].replace(",", ""))
     limits.check_memory(replace(TINY, replay=replace(TINY.replay, capacity=fits - 1_000)), spaces)
+    many = replace(TINY, pge=replace(TINY.pge, max_goals=10_000_000))
+    words = r"largest parts are goals .* GB \(pge.max_goals = 10,000,000\), .*; at most pge.max_goals = [\d,]+ fits"
+    with pytest.raises(ValueError, match=words) as caught:
+        limits.check_memory(many, spaces)
+    fits = int(str(caught.value).split("pge.max_goals = ")[-1].split(" ")[0].replace(",", ""))
+    limits.check_memory(replace(many, pge=replace(many.pge, max_goals=fits - 1_000)), spaces)
     with pytest.raises(ValueError, match=r"largest parts are trials .*fewer proto-goals"):
         limits.check_memory(TINY, replace(spaces, num_bits=10_000_000))
 
