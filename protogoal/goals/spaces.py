@@ -37,7 +37,7 @@ class ProtoGoalSpace(ABC):
     """
 
     def __init__(self, size: int, key: str | None = None):
-        if not 1 <= size <= MOST_BITS:
+        if not (1 <= size <= MOST_BITS and size == int(size)):
             raise ValueError(f"a proto-goal space has {size:,} bits; allowed are 1…{MOST_BITS:,}")
         if type(self)._active is ProtoGoalSpace._active and type(self)._bits is ProtoGoalSpace._bits:
             raise ValueError(f"{type(self).__name__} says of no bit whether it is on; write _active (ids) or _bits (a matrix)")

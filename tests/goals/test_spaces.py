@@ -121,6 +121,8 @@ def test_a_union_concatenates_and_picks_parts_of_a_dictionary():
     (lambda: CounterThresholds({"x": [1]}).bits(None, None, [[float("nan")]]), "NaN"),
     (lambda: CounterThresholds({"x": [float("inf")]}), "finite"),
     (lambda: BagOfWords(0), "has 0 bits; allowed are 1…10,000,000"),
+    (lambda: BagOfWords(2.5), "has 2.5 bits; allowed are 1…10,000,000"),
+    (lambda: BagOfWords(float("nan")), "has nan bits; allowed are 1…10,000,000"),
     (lambda: BagOfWords(10**8), "has 100,000,000 bits; allowed are 1…10,000,000"),
     (Silent, "Silent says of no bit"),
     (lambda: Given([[0, 4]]).active(None, None, None), "the id 4; allowed are 0…3"),
