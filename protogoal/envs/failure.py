@@ -39,8 +39,9 @@ def failure(error: BaseException, who: str) -> BaseException:
     theirs = next((i for i, frame in enumerate(frames) if not frame.filename.startswith(OURS)), len(frames))
     words = "".join(traceback.format_exception_only(error)).strip().replace("\n", " ")[:MOST_CHARACTERS]
     told = [frame for frame in frames[theirs:] if not PASSED_ON.search(frame.filename)]
-    is_their_own = any(not frame.filename.startswith(INSTALLED) for frame in told)
-    lines = "".join(traceback.format_list(told)).rstrip() if is_their_own else ""
+    if told and all(frame.filename.startswith(INSTALLED) for frame in told):
+        return EnvironmentFailure(f"{who} raised {words} ({Path(told[-1].filename).name}, line {told[-1].lineno})")
+    lines = "".join(traceback.format_list(told)).rstrip()
     return EnvironmentFailure(f"{who} raised {words}" + (f"\n{lines}" if lines else ""))
 
 

@@ -57,8 +57,9 @@ def goals_table(
         rows, total = goal_page(reader, facts, limit=ROWS)
         verdicts = Counter(dict(reader.rows("SELECT verdict, count(*) FROM goals GROUP BY verdict")))
     if not total:
-        none = f"none of its {facts.funnel['declared']:,} declared goals was observed" if facts.funnel else "no goals were recorded"
-        return f"{facts.label}: {none} (an agent without goals, or a run of fewer steps than refresh_every, 10,000 by default)"
+        return f"{facts.label}: " + (
+            f"none of its {facts.funnel['declared']:,} declared goals was observed" if facts.funnel else
+            "no goals were recorded (an agent without goals, or a run of fewer steps than refresh_every, 10,000 by default)")
     _show(rows, total, verdicts, facts)
     return None
 

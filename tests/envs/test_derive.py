@@ -385,7 +385,7 @@ def typing():
     ("gymnasium:CartPole-v77", "no environment of that name is registered; did you mean CartPole-v1"),
     ("MiniWorld-Hallway-v0", "comes with the package miniworld: pip install miniworld"),
     ("no_such_package:Env-v0", "cannot import 'no_such_package'"),
-    ("FrozenLake-v1?map_name=9x9", "FrozenLake-v1 raised KeyError: '9x9'"),
+    ("FrozenLake-v1?map_name=9x9", "FrozenLake-v1 raised KeyError: '9x9' (frozen_lake.py, line "),
     ("FrozenLake-v1?size=3", "FrozenLake-v1 does not take all of the arguments size"),
     ("test_derive:spaceless", "the observation_space of test_derive:spaceless is none of Gymnasium's spaces"),
     ("test_derive:blind", "it observes nothing"),
