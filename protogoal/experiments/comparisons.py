@@ -156,6 +156,8 @@ _ALL = [
     compare("minihack-wide-river-lava", "MiniHack WideRiverWithLava",
             "the proto-goal agent gets off the ground where R2D2 hardly does.",
             [Arm(label, f"minihack-wide-river-lava-{agent}") for label, agent in AGENTS], 1_000_000, smoke=NO_WORKERS),
+    compare("deep-sea", "Deep Sea, 16 rows", "does not have this domain.", [Arm(label, f"deep-sea-{agent}") for label, agent in AGENTS],
+            100_000, smoke=NO_LIMIT),
     any_environment("multiroom", "MiniGrid MultiRoom-N4-S5-v0, which has six rooms, its own view", "MiniGrid-MultiRoom-N4-S5-v0",
                     1_000_000, "does not have this domain; Stable-Baselines3's zoo lists PPO at 0.000 after 10 million steps."),
     any_environment("multiroom-4", "MiniGrid MultiRoom-N4-S5-v1, four rooms, its own view", "MiniGrid-MultiRoom-N4-S5-v1",
