@@ -28,7 +28,7 @@ class EnvironmentFailure(ValueError):
 
 
 def failure(error: BaseException, who: str) -> BaseException:
-    """`who` (an environment, with its seed and step) raised an error; its traceback begins where our own code ends.
+    """`who` (an environment, with its seed and step) raised an error; its traceback is told without lines of our own.
 
     An error in an installed package that no file of the user's is concerned in is one line: there is nothing for them to mend.
     Of any kind: a library in Rust that panics raises what is no Exception. Ctrl-C stays what it is.
@@ -36,9 +36,8 @@ def failure(error: BaseException, who: str) -> BaseException:
     if isinstance(error, EnvironmentFailure | KeyboardInterrupt):
         return error
     frames = traceback.extract_tb(error.__traceback__)
-    theirs = next((i for i, frame in enumerate(frames) if not frame.filename.startswith(OURS)), len(frames))
     words = "".join(traceback.format_exception_only(error)).strip().replace("\n", " ")[:MOST_CHARACTERS]
-    told = [frame for frame in frames[theirs:] if not PASSED_ON.search(frame.filename)]
+    told = [frame for frame in frames if not frame.filename.startswith(OURS) and not PASSED_ON.search(frame.filename)]
     if told and all(frame.filename.startswith(INSTALLED) for frame in told):
         return EnvironmentFailure(f"{who} raised {words} ({Path(told[-1].filename).name}, line {told[-1].lineno})")
     lines = "".join(traceback.format_list(told)).rstrip()

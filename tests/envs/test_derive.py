@@ -14,8 +14,9 @@ from protogoal.cli import main
 from protogoal.domains.domain import make_batch_env, settled
 from protogoal.domains.user_env import OwnSettings, own_environment
 from protogoal.envs import first_steps
-from protogoal.envs.counters import INFO
+from protogoal.envs.counters import INFO, Counters
 from protogoal.envs.derive import derive
+from protogoal.envs.failure import failure
 from protogoal.envs.packages import registering_packages
 from protogoal.envs.readable import readable
 from protogoal.envs.readers import reader
@@ -467,6 +468,17 @@ def test_what_fails_in_a_registered_environment_is_told_without_gymnasiums_own_l
         space_of("Careless-v0?level=3")
     assert "test_derive.py" in str(caught.value)
     assert "wrappers" not in str(caught.value)
+
+
+def test_an_error_within_an_installed_package_is_one_line_through_wrappers_of_ours():
+    env = gymnasium.Wrapper(Counters(gymnasium.make("CartPole-v1", disable_env_checker=True), ()))
+    env.reset(seed=0)
+    with pytest.raises(AssertionError) as caught:
+        env.step(7)
+    told = str(failure(caught.value.with_traceback(caught.value.__traceback__.tb_next), "it"))
+    assert told.startswith("it raised AssertionError: 7")
+    assert "(cartpole.py, line " in told
+    assert "\n" not in told
 
 
 def test_arguments_that_an_environment_must_have_are_asked_for(careless):
