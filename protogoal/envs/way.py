@@ -23,6 +23,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from protogoal.envs import known
+from protogoal.envs.episodes import parts_of
 from protogoal.goals.derived import minigrid as m
 
 WAY = "way"
@@ -40,7 +41,7 @@ ENTERED = (m.EMPTY, m.FLOOR, m.GOAL, m.LAVA)
 
 def forgets(env: gymnasium.Env[Any, Any]) -> bool:
     """Whether an environment shows MiniGrid's view as numbers."""
-    named = getattr(env.observation_space, "spaces", {})
+    named = parts_of(env.observation_space)
     image = named.get("image")
     return (isinstance(image, spaces.Box) and len(image.shape) == 3 and image.shape[-1] == 3 and WAY not in named
             and known.is_minigrid(env) and not known.sees_all(env))

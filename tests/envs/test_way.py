@@ -63,6 +63,7 @@ def test_a_whole_grid_and_other_environments_forget_nothing():
     assert not forgets(Way(gymnasium.make(ROOMS)))
     assert not forgets(wrappers.FullyObsWrapper(gymnasium.make(ROOMS)))
     assert not forgets(gymnasium.make("CartPole-v1"))
+    assert not forgets(gymnasium.make("Blackjack-v1"))  # observes a tuple
     assert not isinstance(EnvReference("CartPole-v1")(), Way)
 
 
