@@ -137,7 +137,7 @@ def _maker(env: gymnasium.Env[Any, Any], name: str, part: Any) -> Maker:
         return _nethack(name, part)
     if known.is_minigrid(env) and kind == "grid" and len(part.shape) == 3:
         return lambda first: (MiniGridMap if known.sees_all(env) else MiniGridView)(part.shape[0], part.shape[1], key)
-    if name == WAY:
+    if known.is_minigrid(env) and name == WAY:
         counted = enumerate(WAY_LEVELS.items())
         return lambda first: Derived([CounterLevels([word], [i], WAY, levels) for i, (word, levels) in counted])
     if known.is_minigrid(env) and name == "direction":

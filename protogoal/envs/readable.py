@@ -55,6 +55,8 @@ def readable(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
     whole = env.observation_space
     flat = parts_of(whole)
     is_nethack = flat.keys() >= nethack.PARTS
+    if INFO in flat:
+        raise ValueError(f"no part of an observation may be called {INFO!r}; the numbers of info are")
     if not is_nethack and all(isinstance(name, str) and reason_against(part) is None for name, part in flat.items()):
         return env
     paths: dict[str, Path] = {}

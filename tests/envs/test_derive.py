@@ -575,7 +575,7 @@ def test_minigrids_mission_is_read_and_its_view_is_partial():
     minigrid = pytest.importorskip("minigrid")
     batch, space = make_batch_env(OwnSettings("MiniGrid-MultiRoom-N2-S4-v0"), 1)
     kinds = {name: spec.kind for name, spec in batch.observation_spec.items()}
-    assert kinds == {"direction": "active", "image": "grid", "mission": "active"}
+    assert kinds == {"direction": "active", "image": "grid", "mission": "active", "way": "active"}
     assert any(space.name(i) == "purple key carried" for i in range(space.size))
     batch.close()
     assert settled(own_environment("MiniGrid-MultiRoom-N2-S4-v0")).network.core == "lstm"

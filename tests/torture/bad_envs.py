@@ -315,6 +315,8 @@ declaring("actions_many_at_once", "the action space must be Discrete", action_sp
 declaring("actions_too_many", "the environment has 40,000 actions; at most 32,767", action_space=spaces.Discrete(40_000))
 declaring("observes_a_graph", "nothing of the observation can be read: observation is Graph, which is none of Box",
           observation_space=spaces.Graph(spaces.Discrete(2), None))
+declaring("observes_what_is_called_info", "no part of an observation may be called '#info'",
+          observation_space=spaces.Dict({"#info": spaces.Discrete(2)}))
 declaring("observes_too_much", "has 40,000 numbers", observation_space=spaces.Box(-1, 1, (200, 200), np.float32),
           needs_any_cells=True, seen=lambda self: np.zeros((200, 200), np.float32))
 
