@@ -95,10 +95,20 @@ class Happened(Event):
 
 
 @dataclass(frozen=True)
-class Progressed(Event):
-    """The session may be saved here."""
+class Announced(Event):
+    """What comes now may take a while."""
 
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     def to(self, recorder: Any) -> None:
         recorder.progress(self.step, self.facts)
+
+
+@dataclass(frozen=True)
+class Progressed(Announced):
+    """The session may be saved here."""
+
+
+def last_evaluation(step: int, episodes: int) -> Announced:
+    """Said before the final evaluation, which has many episodes."""
+    return Announced(step, {"the last evaluation:": f"{episodes:,} episodes"})

@@ -28,7 +28,7 @@ from protogoal.envs.success import SuccessRule
 from protogoal.envs.vector import PAD
 from protogoal.goals.evaluator import ProtoGoalEvaluator
 from protogoal.goals.spaces import ProtoGoalSpace
-from protogoal.record.events import Evaluated, Event, Happened, Measured, Progressed, Pursued, Refreshed
+from protogoal.record.events import Evaluated, Event, Happened, Measured, Progressed, Pursued, Refreshed, last_evaluation
 from protogoal.run.limits import check_memory, dropped_words, room_for_replay, widest_lists
 from protogoal.run.log import RunLog, goal_metrics, offered_metrics
 from protogoal.run.player import AgentPlayer
@@ -74,6 +74,7 @@ class LocalSession(AgentPlayer):
                 with log.timing("loop"):
                     self._window(beside)
                 if agent.steps >= self.config.steps:  # before the yield: a run saved at its end is complete
+                    yield last_evaluation(agent.steps, self.config.evaluation.final_episodes)
                     self._evaluate(self.config.evaluation.final_episodes)
                 recent = log.recent(agent.steps)
                 if recent:

@@ -21,7 +21,7 @@ from typing import Any, Protocol, cast
 from protogoal import registry
 from protogoal.domains.domain import check_installed, settled
 from protogoal.envs.success import ABOVE_0, SuccessRule
-from protogoal.record.events import Evaluated, Event, Happened, Progressed, Recorder
+from protogoal.record.events import Evaluated, Event, Happened, Progressed, Recorder, last_evaluation
 from protogoal.record.recorders import named
 from protogoal.record.store import Store
 from protogoal.run import checkpoint, trust
@@ -257,6 +257,8 @@ def _say_success(session: Session, store: Store) -> None:
 
 def _evaluate_stopped(run: RunDirectory, session: Session, recorders: Sequence[Any]) -> None:
     """How good the agent was when it was stopped; the run is saved already, so what goes wrong is told and no more."""
+    for recorder in recorders:
+        last_evaluation(session.step, run.config.final_episodes).to(recorder)
     try:
         last: Event = session.evaluate(run.config.final_episodes, session.step)
     except ValueError as error:

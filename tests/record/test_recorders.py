@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from protogoal import api
+from protogoal.record.events import Recorder
 from protogoal.record.recorders import named
 
 
@@ -63,3 +64,18 @@ def test_tables_are_dataframes_where_pandas_is_installed(monkeypatch):
     assert api.table(columns) == columns
     monkeypatch.setitem(sys.modules, "pandas", SimpleNamespace(DataFrame=lambda given: ("frame", given)))
     assert api.table(columns) == ("frame", columns)
+
+
+def test_the_last_evaluation_is_announced_before_it_begins():
+    pytest.importorskip("torch")
+    heard = []
+
+    class Listener(Recorder):
+        def progress(self, step, facts):
+            heard.extend(name for name in facts if name == "the last evaluation:")
+
+        def evaluation(self, step, episodes, successes, mean_return):
+            heard.append(episodes)
+
+    api.train("CartPole-v1", steps=100, record=(Listener(),), evaluation__final_episodes=3)
+    assert heard == ["the last evaluation:", 3]

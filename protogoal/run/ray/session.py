@@ -23,7 +23,7 @@ from protogoal.deep.network import set_buffers, weights_from_arrays
 from protogoal.deep.stored import check_actions
 from protogoal.domains.domain import make_batch_env, settled, success_rule
 from protogoal.envs.success import SuccessRule
-from protogoal.record.events import Evaluated, Event, Measured, Progressed, Pursued
+from protogoal.record.events import Evaluated, Event, Measured, Progressed, Pursued, last_evaluation
 from protogoal.run.local import play_episodes
 from protogoal.run.log import goal_metrics
 from protogoal.run.ray import cluster
@@ -88,6 +88,7 @@ class RaySession:
                 context.write_losses()
             context.log.facts["ratio"] = context.pacing.ratio
             if self.step >= config.steps:
+                yield last_evaluation(self.step, config.evaluation.final_episodes)
                 self._finish()
             recent = context.log.recent(self.step)
             if recent:
