@@ -18,9 +18,10 @@ import numpy as np
 import torch
 
 from protogoal.agents.agent57.neighbours import Neighbours, plain_nearest
-from protogoal.agents.agent57.split import make_split_network
+from protogoal.agents.agent57.split import SplitNetwork
 from protogoal.config import DeepConfig
 from protogoal.deep.act import read_states
+from protogoal.deep.network import seeded
 from protogoal.domains.domain import make_batch_env
 from protogoal.envs.vector import PAD
 from protogoal.presets import PRESETS, at_paper_scale
@@ -43,7 +44,7 @@ def _milliseconds(repeats: int, *functions: Callable[[], Any]) -> list[float]:
 def _passes(config: DeepConfig) -> tuple[Callable[[], Any], Callable[[], Any]]:
     """One pass for all environments: of the value networks, and of all networks."""
     env, _ = make_batch_env(config.env, ENVS)
-    network = make_split_network(env.observation_spec, env.num_actions, config, np.random.SeedSequence(0))
+    network = seeded(0, lambda: SplitNetwork(env.observation_spec, env.num_actions, config))
     observation, _ = env.reset(seed=0)
     observation = {name: array.copy() for name, array in observation.items()}
     state = {name: torch.from_numpy(array) for name, array in observation.items()}
