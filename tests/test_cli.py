@@ -122,6 +122,8 @@ def test_resuming_a_finished_run_says_so(taxi_run, capsys):
     (["train", "taxi-protgoal"], "did you mean taxi-protogoal"),
     (["train"], "which preset"),
     (["train", "taxi-protogoal", "--pge.p_task", "3"], "p_task must be in [0.0, 1.0]"),
+    (["train", "minihack-narrow-river-protogoal", "--env.monsters", "9"], "RiverSettings.monsters must be in [0, 4]; got 9"),
+    (["train", "minihack-narrow-river-protogoal", "--env.level", "small"], "Unrecognized options: --env.level"),  # Baba's
     (["train", "taxi-protogoal", "--pge.controllability_threshold", "-1"], "controllability_threshold"),
     (["train", "taxi-protogoal", "--pge.bogus", "3"], "--pge.bogus"),
     (["train", "taxi-protogoal", "--steps", "many"], "--steps"),
