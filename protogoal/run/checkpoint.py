@@ -32,6 +32,7 @@ from protogoal.run.thin import THIN, thick, thin
 
 FORMAT = 3  # 1 had no checksum of the manifest, and no revision; 2 had every row of a goal table
 KEPT = 2
+MOST_TEXT = 10**8  # bytes of a saved agent's texts
 ARRAY = "$array"  # {"$array": "replay/actions"} stands in state.json where an array belongs
 
 
@@ -110,11 +111,20 @@ def read_file(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """What `write_file` wrote, as (about, state); a ValueError in one line where it is something else."""
     try:
         with zipfile.ZipFile(path) as archive:
+            if _unpacks_to_more(archive):
+                raise ValueError("its arrays are compressed")
             about, tree = (json.loads(archive.read(name)) for name in ("about.json", "state.json"))
         with np.load(path, allow_pickle=False) as arrays:
             return about, _join(tree, arrays)
     except (OSError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
         raise ValueError(f"{path} is no saved agent, or is damaged ({type(error).__name__})") from None
+
+
+def _unpacks_to_more(archive: zipfile.ZipFile) -> bool:
+    """Whether reading it takes much more memory than the file is long: arrays are never compressed, and texts are short."""
+    members = archive.infolist()
+    packed = [member for member in members if member.compress_type != zipfile.ZIP_STORED]
+    return any(member.filename.endswith(".npy") for member in packed) or sum(member.file_size for member in packed) > MOST_TEXT
 
 
 def load_latest(
@@ -179,7 +189,7 @@ def load(path: Path, about: Mapping[str, str] | None = None) -> tuple[int, dict[
                 raise ValueError(f"checkpoint {path} is damaged: {name} has the wrong checksum")
         tree = json.loads((path / "state.json").read_bytes())
         with zipfile.ZipFile(path / "arrays.npz") as archive:
-            if any(member.compress_type != zipfile.ZIP_STORED for member in archive.infolist()):
+            if _unpacks_to_more(archive):
                 raise ValueError(f"checkpoint {path} is damaged: arrays.npz is compressed, which no run writes")
         with np.load(path / "arrays.npz", allow_pickle=False) as arrays:
             return int(manifest["step"]), _join(tree, arrays)

@@ -113,6 +113,13 @@ def test_arrays_that_would_unpack_to_more_than_was_written_are_refused(tmp_path)
     (path / "manifest.json").write_text(json.dumps(manifest | {"checksum": None}))
     with pytest.raises(ValueError, match=r"arrays\.npz is compressed"):
         checkpoint.load(path)
+    saved = tmp_path / "agent.npz"
+    checkpoint.write_file(saved, {}, {"x": np.zeros(9)})
+    assert checkpoint.read_file(saved)[1]["x"].shape == (9,)
+    with zipfile.ZipFile(saved, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("y.npy", array)
+    with pytest.raises(ValueError, match="is no saved agent, or is damaged"):
+        checkpoint.read_file(saved)
     rows = {"blank": np.ones(1_000), "at": np.zeros(0, np.int32), "rows": np.zeros((0, 1_000))}
     with pytest.raises(ValueError, match=r"4,000,000 of 8,000 bytes; at most"):
         thick(4_000_000, rows)
