@@ -25,7 +25,7 @@ MOST_SEEDS_DRAWN = 4
 """More lines than these, for each arm, hide each other."""
 
 PANELS = {"baba-small": "Baba, U-Maze small", "baba": "Baba, U-Maze medium", "keycorridor": "MiniGrid KeyCorridor",
-          "minihack-wide-river-lava": "MiniHack, wide river"}
+          "multiroom": "MultiRoom, own view", "keycorridor-view": "KeyCorridor, own view"}
 """Folder of results → its title."""
 AGENTS = ("proto-goal R2D2", "R2D2", "count bonus", "Agent57")
 """One colour each, in every panel."""

@@ -90,7 +90,7 @@ def test_ctrl_c_leaves_a_run_that_can_be_read_and_resumed(uninterrupted, tmp_pat
 def test_a_stopped_run_records_how_good_it_was(tmp_path):
     class Stop(Recorder):
         def progress(self, step, facts):
-            if step:
+            if step and "the last evaluation:" not in facts:
                 os.kill(os.getpid(), signal.SIGINT)
 
     config = replace(TINY, threads=1, evaluation=replace(TINY.evaluation, every=10**9, final_episodes=7))
