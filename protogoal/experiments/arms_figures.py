@@ -76,7 +76,8 @@ def draw_arm(
     curves = [{"step": points[:, 0], "seconds": points[:, 0], "success": points[:, 1]} for points in seeds.values()]
     mean = mean_curve(curves, "success")
     label = f"{name}  ({len(seeds)} seed{'s' * (len(seeds) > 1)})" if is_counted else name
-    axis.plot(mean["step"] / unit, mean["success"], color=colour, linewidth=2.2, label=label, marker="o" if len(mean["step"]) == 1 else "")
+    marker = "o" if len(mean["step"]) == 1 else ""  # a line of one point is not seen
+    axis.plot(mean["step"] / unit, mean["success"], color=colour, linewidth=2.2, label=label, marker=marker)
     axis.fill_between(mean["step"] / unit, mean["low"], mean["high"], color=colour, alpha=shade, linewidth=0)
     for points in seeds.values() if len(seeds) <= MOST_SEEDS_DRAWN else ():
         axis.plot(points[:, 0] / unit, points[:, 1], color=colour, linewidth=0.7, alpha=0.5)
