@@ -220,7 +220,7 @@ def _trust(parsed: argparse.Namespace) -> Any:
 
 def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, got {text}")
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1; got {text}")
     return int(text)
 
 

@@ -133,7 +133,7 @@ def test_resuming_a_finished_run_says_so(taxi_run, capsys):
     (["goals", "no-such-run"], "not a run"),
     (["report", "no-such-run", "--out", "x.html"], "not a run"),
     (["watch", "no-such-run", "--out", "x.gif"], "not a run"),
-    (["resume", "no-such-run", "--steps", "0"], "must be a whole number of at least 1, got 0"),
+    (["resume", "no-such-run", "--steps", "0"], "must be a whole number of at least 1; got 0"),
     (["resume", "no-such-run"], "not a run"),
     (["reproduce", "taxy"], "did you mean taxi"),
     (["bench", "nothing"], "unknown benchmark"),

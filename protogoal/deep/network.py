@@ -218,7 +218,7 @@ class QNetwork(nn.Module):
     ):
         super().__init__()
         if num_actions < 1:
-            raise ValueError(f"the network needs at least one action, got {num_actions}")
+            raise ValueError(f"the network needs at least one action; got {num_actions}")
         if not observation_spec:
             raise ValueError("the network needs an observation; observation_spec is empty")
         self.settings, self.num_actions = settings, num_actions

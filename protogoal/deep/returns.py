@@ -75,7 +75,7 @@ def multi_step_targets(
         ("q_target", q_target, expected),
     ):
         if array.shape != shape:
-            raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
+            raise ValueError(f"{name} must have shape {shape}; got {array.shape}")
     if kind not in ("retrace", "peng", "nstep"):
         raise ValueError(f"returns must be one of retrace, peng, nstep; got {kind!r}")
     value, targets = np.empty(reward.shape, q_target.dtype), np.empty(reward.shape, q_target.dtype)

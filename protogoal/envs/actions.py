@@ -34,7 +34,7 @@ def flat_actions(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
     if isinstance(space, spaces.Discrete):
         return env
     if isinstance(space, spaces.Box) and not np.issubdtype(space.dtype, np.integer):
-        raise ValueError(f"the action space must be Discrete, not {_short(space)}; these agents choose one of some actions")
+        raise ValueError(f"the action space must be Discrete; got {_short(space)}; these agents choose one of some actions")
     if isinstance(space, spaces.MultiDiscrete):
         sizes, starts = np.asarray(space.nvec).ravel(), np.asarray(space.start).ravel()
     elif isinstance(space, spaces.Box):
@@ -43,7 +43,7 @@ def flat_actions(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
     elif isinstance(space, spaces.MultiBinary):
         sizes, starts = np.full(int(np.prod(space.shape)), 2), np.zeros(int(np.prod(space.shape)), np.int64)
     else:
-        raise ValueError(f"the action space must be Discrete, not {_short(space)}; several agents at once are not possible, and "
+        raise ValueError(f"the action space must be Discrete; got {_short(space)}; several agents at once are not possible, and "
                          "actions of several parts need a wrapper that makes one choice of them")
     combinations = float(np.prod(sizes.astype(float)))
     if combinations > MOST_COMBINATIONS:

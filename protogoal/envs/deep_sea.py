@@ -27,7 +27,7 @@ class DeepSea:
 
     def __init__(self, size: int, num_envs: int, layout: int = 0):
         if size < 2:
-            raise ValueError(f"size must be at least 2, not {size}")
+            raise ValueError(f"size must be at least 2; got {size}")
         self.size, self.num_envs, self.num_bits = size, num_envs, size * size
         self.space = ObjectGrid(("diver",), size, size)
         dtype = np.dtype(np.int16 if size * size <= np.iinfo(np.int16).max else np.int32)

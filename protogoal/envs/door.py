@@ -96,7 +96,7 @@ def load(name: str) -> Any:
 def _split(name: str) -> tuple[str, str]:
     module, _, attribute = name.partition(":")
     if not (module and attribute):
-        raise ValueError(f"expected module:name, not {name!r}")
+        raise ValueError(f"expected module:name; got {name!r}")
     return module, attribute
 
 

@@ -50,7 +50,7 @@ class Layout:
     def of(env: gymnasium.Env, num_envs: int) -> Layout:
         """Reads an environment's spaces; refuses what cannot be kept in arrays."""
         if not isinstance(env.action_space, spaces.Discrete):
-            raise ValueError(f"the action space must be Discrete, not {env.action_space}")
+            raise ValueError(f"the action space must be Discrete; got {env.action_space}")
         if env.action_space.n > MOST_ACTIONS:
             raise ValueError(f"the environment has {env.action_space.n:,} actions; at most {MOST_ACTIONS:,} are possible")
         whole = env.observation_space

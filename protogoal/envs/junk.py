@@ -32,7 +32,7 @@ class JunkSpace(ProtoGoalSpace):
         self.first_clock = SCREENS * self.pictures
         self.first_static = self.first_clock + CLOCKS * self.ticks
         if self.first_static + 1 > size:
-            raise ValueError(f"junk must be at least {SCREENS + CLOCKS + 1} bits, got {size}")
+            raise ValueError(f"junk must be at least {SCREENS + CLOCKS + 1} bits; got {size}")
 
     def _active(self, s: Any, a: Any, s_next: Any) -> Any:
         raise ValueError("junk is made by JunkBatch, not from observations")

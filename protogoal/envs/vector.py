@@ -42,11 +42,11 @@ class ArraySpec:
     def __post_init__(self) -> None:
         object.__setattr__(self, "dtype", np.dtype(self.dtype))
         if self.kind not in AXES:
-            raise ValueError(f"an observation's kind is one of {sorted(AXES)}, not {self.kind!r}")
+            raise ValueError(f"an observation's kind is one of {sorted(AXES)}; got {self.kind!r}")
         if len(self.shape) != AXES[self.kind]:
-            raise ValueError(f"an observation of kind {self.kind!r} has {AXES[self.kind]} axes, not shape {self.shape}")
+            raise ValueError(f"an observation of kind {self.kind!r} has {AXES[self.kind]} axes; got shape {self.shape}")
         if self.kind in ("characters", "grid", "active") and self.num_values < 1:
-            raise ValueError(f"an observation of kind {self.kind!r} needs num_values ≥ 1, not {self.num_values}")
+            raise ValueError(f"an observation of kind {self.kind!r} needs num_values ≥ 1; got {self.num_values}")
 
 
 class BatchStep(NamedTuple):

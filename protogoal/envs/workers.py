@@ -53,9 +53,9 @@ class WorkerPool:
     def __init__(self, factory: EnvFactory, num_envs: int, num_workers: int = 0, *, timeout: float = 120.0,
                  on_event: Callable[[str], None] | None = None):
         if num_envs < 1:
-            raise ValueError(f"num_envs must be at least 1, not {num_envs}")
+            raise ValueError(f"num_envs must be at least 1; got {num_envs}")
         if num_workers < 0:
-            raise ValueError(f"num_workers must be 0 (this process) or more, not {num_workers}")
+            raise ValueError(f"num_workers must be 0 (this process) or more; got {num_workers}")
         self.num_envs, self.num_workers = int(num_envs), min(int(num_workers), int(num_envs))
         probe = factory()
         try:
@@ -108,7 +108,7 @@ class WorkerPool:
         """Starts all episodes anew. A seed fixes all that follows; without one the next episodes of the old seed begin."""
         if seed is not None:
             if not 0 <= seed < 2**63:
-                raise ValueError(f"a seed must be 0…2⁶³−1, not {seed}")
+                raise ValueError(f"a seed must be 0…2⁶³−1; got {seed}")
             self._arrays["seed"][0], self._arrays["episode"][:] = seed, 0
         elif self._arrays["seed"][0] == 0 and not self._arrays["episode"].any():
             self._arrays["seed"][0] = np.random.SeedSequence().generate_state(1, np.uint64)[0] >> np.uint64(1)
@@ -123,9 +123,9 @@ class WorkerPool:
         """Takes one action in each environment, int [N], counted from 0."""
         actions = np.asarray(actions)
         if actions.shape != (self.num_envs,):
-            raise ValueError(f"actions must have shape ({self.num_envs},), not {actions.shape}")
+            raise ValueError(f"actions must have shape ({self.num_envs},); got {actions.shape}")
         if ((actions < 0) | (actions >= self.num_actions)).any():
-            raise ValueError(f"actions must be 0…{self.num_actions - 1}, got {actions.min()}…{actions.max()}")
+            raise ValueError(f"actions must be 0…{self.num_actions - 1}; got {actions.min()}…{actions.max()}")
         if self._stepping:
             raise RuntimeError("the last step was interrupted; reset() or set_state() first")
         for name, array in self.observation.items():

@@ -118,7 +118,7 @@ class ProtoGoalEvaluator:
         num_slots: int = 2**31,
     ):
         if num_actions < 1:
-            raise ValueError(f"num_actions must be at least 1, got {num_actions}")
+            raise ValueError(f"num_actions must be at least 1; got {num_actions}")
         self.space = None if isinstance(space, int) else space
         self.num_bits = space if isinstance(space, int) else space.size
         self.num_actions = num_actions
@@ -157,10 +157,10 @@ class ProtoGoalEvaluator:
             raise ValueError(f"actions reach from {actions.min()} to {actions.max()}, must be in [0, {self.num_actions})")
         starts = np.zeros(len(old), np.bool_) if first is None else np.asarray(first, np.bool_)
         if starts.shape != (len(old),):
-            raise ValueError(f"first must have shape [{len(old)}], one for each transition, got {starts.shape}")
+            raise ValueError(f"first must have shape [{len(old)}], one for each transition; got {starts.shape}")
         policy = None if probability is None else np.asarray(probability, np.float32)
         if policy is not None and policy.shape != (len(old), self.num_actions):
-            raise ValueError(f"probability must have shape [{len(old)}, {self.num_actions}], got {policy.shape}")
+            raise ValueError(f"probability must have shape [{len(old)}, {self.num_actions}]; got {policy.shape}")
         if policy is not None and not ((policy >= 0).all() and np.allclose(policy.sum(1), 1.0, atol=1e-3)):
             raise ValueError("probability must be at least 0 and sum to 1 in each state")
         active = sparse_bits(new)

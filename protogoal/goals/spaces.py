@@ -185,7 +185,7 @@ class ObjectGrid(ProtoGoalSpace):
         planes = np.asarray(s_next)
         expected = (len(self.planes), self.rows, self.columns)
         if planes.shape[1:] != expected:
-            raise ValueError(f"expected planes of shape [N, {', '.join(map(str, expected))}], got {planes.shape}")
+            raise ValueError(f"expected planes of shape [N, {', '.join(map(str, expected))}]; got {planes.shape}")
         return sparse_bits(planes.reshape(len(planes), self.size).astype(np.bool_))  # the observation itself is dense
 
     def name(self, i: int) -> str:
@@ -303,7 +303,7 @@ class CounterThresholds(ProtoGoalSpace):
     def _active(self, s: Any, a: Any, s_next: Any) -> Any:
         counters = np.asarray(s_next, np.float64)  # [N, C]
         if counters.ndim != 2 or counters.shape[1] != len(self.thresholds):
-            raise ValueError(f"expected {len(self.thresholds)} counters, [N, {len(self.thresholds)}], got shape {counters.shape}")
+            raise ValueError(f"expected {len(self.thresholds)} counters, [N, {len(self.thresholds)}]; got shape {counters.shape}")
         if np.isnan(counters).any():
             raise ValueError("a counter is NaN; counters must be numbers")
         return sparse_bits(counters[:, self._index] >= self._threshold)

@@ -52,11 +52,11 @@ class GoalTable:
 
     def __init__(self, num_bits: int, capacity: int = 20_000, max_members: int = 8):
         if num_bits < 1:
-            raise ValueError(f"num_bits must be at least 1, got {num_bits}")
+            raise ValueError(f"num_bits must be at least 1; got {num_bits}")
         if capacity < num_bits:
-            raise ValueError(f"capacity must hold the {num_bits} single bits, got {capacity}")
+            raise ValueError(f"capacity must hold the {num_bits} single bits; got {capacity}")
         if max_members < 1:
-            raise ValueError(f"max_members must be at least 1, got {max_members}")
+            raise ValueError(f"max_members must be at least 1; got {max_members}")
         self.num_bits, self.capacity, self.max_members = num_bits, capacity, max_members
         self.size = num_bits
         self.transitions = 0  # seen in the table's life
@@ -163,7 +163,7 @@ class GoalTable:
         """A batch of bit vectors as bool [n, B], or a ValueError that says what is wrong."""
         array = np.asarray(bits)
         if array.ndim != 2 or array.shape[1] != self.num_bits:
-            raise ValueError(f"bits must have shape [n, {self.num_bits}], got {array.shape}")
+            raise ValueError(f"bits must have shape [n, {self.num_bits}]; got {array.shape}")
         if array.dtype != np.bool_:
             if not ((array == 0) | (array == 1)).all():
                 raise ValueError("bits must be 0 or 1")
@@ -291,9 +291,9 @@ class GoalTable:
         if active.ndim != 2 or turned_on.shape != active.shape:
             raise ValueError(f"active {active.shape} and turned_on {turned_on.shape} must both be [n, L]")
         if rewards.shape != (len(active),):
-            raise ValueError(f"reward must have shape [{len(active)}], one for each transition, got {rewards.shape}")
+            raise ValueError(f"reward must have shape [{len(active)}], one for each transition; got {rewards.shape}")
         if not np.isfinite(rewards).all():
-            raise ValueError("rewards must be finite numbers, got NaN or infinity")
+            raise ValueError("rewards must be finite numbers; got NaN or infinity")
         if active.size and (active.max() >= self.num_bits or active.min() < -1):
             wrong = active.max() if active.max() >= self.num_bits else active.min()
             raise ValueError(f"bit {wrong} is on, allowed are 0…{self.num_bits - 1}")

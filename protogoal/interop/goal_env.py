@@ -93,7 +93,7 @@ class ProtoGoalEnv(gymnasium.Env[dict[str, Any], Any]):
         seed: int = 0,
     ):
         if not isinstance(env.action_space, spaces.Discrete):
-            raise ValueError(f"the action space must be Discrete, not {env.action_space}")
+            raise ValueError(f"the action space must be Discrete; got {env.action_space}")
         if evaluator is not None and (evaluator.num_bits != space.size or pge is not None):
             raise ValueError(f"a shared evaluator brings its own settings and must have this space's {space.size} bits")
         self.env = env
@@ -113,7 +113,7 @@ class ProtoGoalEnv(gymnasium.Env[dict[str, Any], Any]):
         self._by_values = self.evaluator.settings.pruning == "values"
         self._part = self._shown or env.observation_space  # of an observation, which is kept as a vector
         if not isinstance(spaces.flatten_space(self._part), spaces.Box):
-            raise ValueError(f"the observation space must flatten into a vector, not {type(self._part).__name__}")
+            raise ValueError(f"the observation space must flatten into a vector; got {type(self._part).__name__}")
         self._replay: deque[tuple[Any, ...]] = deque(maxlen=self.settings.replay_size)  # the fields of a `TransitionBatch`
         self._seen: list[tuple[Any, ...]] = []  # bits before, action, bits, reward, is a trial, is the first of an episode
         self._steps = self._episode_steps = 0
@@ -159,7 +159,7 @@ class ProtoGoalEnv(gymnasium.Env[dict[str, Any], Any]):
         self._observation, task_reward, terminated, truncated, info = self.env.step(action)
         reward = float(task_reward)
         if not abs(reward) < MOST_REWARD:
-            raise ValueError(f"rewards must be smaller than {MOST_REWARD:g} in size, got {reward}")
+            raise ValueError(f"rewards must be smaller than {MOST_REWARD:g} in size; got {reward}")
         truncated = truncated and not terminated
         self._bits = self._bits_of(before, action, self._observation)
         self._remember(before, bits_before, int(action) - self._first_action, reward, terminated, is_trial)

@@ -71,7 +71,7 @@ def wilson_interval(successes: int, episodes: int, z: float = Z95) -> tuple[floa
     No trial at all gives (0, 1): nothing is known.
     """
     if not 0 <= successes <= episodes:
-        raise ValueError(f"successes must be between 0 and episodes, got {successes} of {episodes}")
+        raise ValueError(f"successes must be between 0 and episodes; got {successes} of {episodes}")
     if episodes == 0:
         return 0.0, 1.0
     n = float(episodes)

@@ -44,7 +44,7 @@ def declared_space(path: Path, granted: trust.Trust = trust.NOTHING) -> ProtoGoa
 def watch(player: Askable, goal: int | None, out: Path, seed: int) -> str:
     """Write a GIF of one episode for the task, or of one pursuit; returns what it shows."""
     if out.suffix.lower() != ".gif":
-        raise ValueError(f"--out must name a .gif file, got {out}")
+        raise ValueError(f"--out must name a .gif file; got {out}")
     try:
         frames, captions = zip(*player.play(goal, seed), strict=True)
     except gymnasium.error.DependencyNotInstalled as error:

@@ -71,7 +71,7 @@ class TabularSession:
         """The greedy action in a state, or in each of several."""
         states = np.atleast_1d(np.asarray(raw))
         if states.dtype.kind not in "iu" or states.min() < 0 or states.max() >= self.agent.tables.num_states:
-            raise ValueError(f"a state is a whole number below {self.agent.tables.num_states}, got {raw!r}")
+            raise ValueError(f"a state is a whole number below {self.agent.tables.num_states}; got {raw!r}")
         actions = np.array([self.agent.action(int(state), TASK if goal is None else goal) for state in states])
         return (int(actions[0]) if np.ndim(raw) == 0 else actions), None
 

@@ -380,7 +380,7 @@ def typing():
 
 
 @pytest.mark.parametrize(("env", "words"), [
-    ("Pendulum-v1", "the action space must be Discrete, not Box"),
+    ("Pendulum-v1", "the action space must be Discrete; got Box"),
     ("test_derive:typing", "at most 1,024 are possible"),
     ("Nothing-v0", "neither module:function nor a Gymnasium environment"),
     ("gymnasium:CartPole-v77", "no environment of that name is registered; did you mean CartPole-v1"),

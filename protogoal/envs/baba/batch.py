@@ -101,9 +101,9 @@ class BabaBatch:
     def __init__(self, level: str | Path | Level = "umaze-medium", num_envs: int = 1, max_episode_steps: int = 1000,
                  seed: int | None = None, terrain_plane: bool = False, autoreset: bool = True):
         if num_envs < 1:
-            raise ValueError(f"num_envs must be at least 1, not {num_envs}")
+            raise ValueError(f"num_envs must be at least 1; got {num_envs}")
         if max_episode_steps < 1:
-            raise ValueError(f"max_episode_steps must be at least 1, not {max_episode_steps}")
+            raise ValueError(f"max_episode_steps must be at least 1; got {max_episode_steps}")
         self.level = level = load_level(level)
         self.num_envs = int(num_envs)
         self.max_episode_steps = int(max_episode_steps)
@@ -160,7 +160,7 @@ class BabaBatch:
     def reset(self, seed: int | None = None) -> tuple[Observation, np.ndarray]:
         """Starts all games anew. Nothing here is random, so the seed changes nothing; it is checked all the same."""
         if seed is not None and seed < 0:
-            raise ValueError(f"a seed is a number ≥ 0, not {seed}")
+            raise ValueError(f"a seed is a number ≥ 0; got {seed}")
         engine.restart_all(self._start, self._start_views, self._games, self._seen)
         self.reward[:] = 0
         self.terminated[:] = False
@@ -171,7 +171,7 @@ class BabaBatch:
         """Starts some games anew, those where mask, bool [N], is True."""
         mask = np.asarray(mask)
         if mask.shape != (self.num_envs,) or mask.dtype != np.bool_:
-            raise ValueError(f"the mask must be bool of shape ({self.num_envs},), not {mask.dtype} of {mask.shape}")
+            raise ValueError(f"the mask must be bool of shape ({self.num_envs},); got {mask.dtype} of {mask.shape}")
         state, start = self.get_state(), self._start
         for name in ("kind", "cell", "face", "steps"):
             state[name][mask] = getattr(start, name)
@@ -181,7 +181,7 @@ class BabaBatch:
         """One action a game, int [N]: 0 up, 1 down, 2 left, 3 right, 4 no-op. The arrays returned are this object's own."""
         actions = np.asarray(actions)
         if actions.shape != (self.num_envs,) or actions.dtype.kind not in "iu":
-            raise ValueError(f"actions must be {self.num_envs} whole numbers, shape ({self.num_envs},), not shape "
+            raise ValueError(f"actions must be {self.num_envs} whole numbers, shape ({self.num_envs},); got shape "
                              f"{actions.shape} of {actions.dtype}")
         self._actions[:] = actions
         bad = engine.step_all(self._tables, self._games, self._scratch, self._start, self._start_views, self._seen,
@@ -207,7 +207,7 @@ class BabaBatch:
             mine = getattr(self._games, name)
             value = np.asarray(state.get(name))
             if value.shape != mine.shape or value.dtype != mine.dtype:
-                raise ValueError(f"state {name!r} must be {mine.dtype} {mine.shape}, not {value.dtype} {value.shape}")
+                raise ValueError(f"state {name!r} must be {mine.dtype} {mine.shape}; got {value.dtype} {value.shape}")
             arrays[name] = value
         alive = arrays["kind"] != DEAD
         cells = arrays["cell"][alive].astype(np.int64)

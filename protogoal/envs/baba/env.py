@@ -30,7 +30,7 @@ _NO_LIMIT = np.iinfo(np.int32).max
 
 def _check_render_mode(render_mode: str | None) -> None:
     if render_mode is not None and render_mode not in RENDER_MODES:
-        raise ValueError(f"render_mode must be one of {', '.join(RENDER_MODES)} or None, not {render_mode!r}")
+        raise ValueError(f"render_mode must be one of {', '.join(RENDER_MODES)} or None; got {render_mode!r}")
 
 
 def _picture(batch: BabaBatch, state: dict[str, Any], n: int, render_mode: str) -> Any:

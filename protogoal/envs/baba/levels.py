@@ -57,7 +57,7 @@ class Thing:
         name, _, direction = text.strip().partition(" ")
         direction = direction.strip()
         if direction and direction not in DIRECTIONS:
-            raise ValueError(f"{text.strip()!r}: a thing faces {', '.join(DIRECTIONS)}, not {direction!r}")
+            raise ValueError(f"{text.strip()!r}: a thing faces {', '.join(DIRECTIONS)}; got {direction!r}")
         known = name in NOUNS or (name.isupper() and (name.lower() in NOUNS or name in (*PROPERTIES, *OPERATORS, TEXT_NOUN)))
         if not known:
             raise ValueError(f"{name!r} is not an object or a word of the game; objects are {', '.join(NOUNS)}; words are "
@@ -78,7 +78,7 @@ class Legend:
         things: dict[str, tuple[Thing, ...] | str] = {}
         for symbol, meaning in self.symbols.items():
             if len(symbol) != 1:
-                raise ValueError(f"a legend's symbols are single characters, not {symbol!r}")
+                raise ValueError(f"a legend's symbols are single characters; got {symbol!r}")
             if meaning in (EMPTY, TERRAIN):
                 things[symbol] = meaning
             else:
@@ -202,7 +202,7 @@ _HEADER = re.compile(r"(title|teaches|solution|legend):\s*(.*)")
 def _split(text: str, label: str) -> tuple[dict[str, str], list[str]]:
     """A level's text as header fields and rows of the grid."""
     if not isinstance(text, str):
-        raise ValueError(f"{label} must be text, not {type(text).__name__}")
+        raise ValueError(f"{label} must be text; got {type(text).__name__}")
     lines = [line.rstrip("\r") for line in text.strip("\n\r").split("\n")]
     header: dict[str, str] = {}
     while lines and (match := _HEADER.fullmatch(lines[0].strip())):

@@ -53,7 +53,7 @@ def _blend(canvas: np.ndarray, tile: np.ndarray, row: int, column: int) -> None:
 def frame(level: Level, on_board: Sequence[Thing], scale: int = 2, border: bool = True) -> np.ndarray:
     """One picture, uint8 [rows, columns, 3]; a tile is 24 · scale pixels wide."""
     if scale < 1:
-        raise ValueError(f"scale must be at least 1, not {scale}")
+        raise ValueError(f"scale must be at least 1; got {scale}")
     canvas = np.empty((level.height * TILE, level.width * TILE, 3), np.uint8)
     canvas[...] = FIELD
     canvas[::TILE] = BACKGROUND  # hairlines between the cells

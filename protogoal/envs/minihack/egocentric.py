@@ -54,9 +54,9 @@ class EgocentricView(View):
 
     def __init__(self, env: BatchEnv, reach: int = 12, length: int = 128):
         if not 1 <= reach < COLUMNS:
-            raise ValueError(f"reach must be 1…{COLUMNS - 1} columns, not {reach}")
+            raise ValueError(f"reach must be 1…{COLUMNS - 1} columns; got {reach}")
         if not 64 <= length <= 512:
-            raise ValueError(f"length must be 64…512 ids, not {length}")
+            raise ValueError(f"length must be 64…512 ids; got {length}")
         super().__init__(env)
         self.reach, self.length = int(reach), int(length)
         self._kind = _kinds_of_classes()

@@ -48,17 +48,17 @@ class RiverEnv(gymnasium.Env[dict[str, Any], Any]):
     def __init__(self, scenario: str = "narrow-river", monsters: int = 0, max_steps: int = 350, crop: int = 9,
                  pages: Literal["last", "all"] = "last", render_mode: str | None = None):
         if scenario not in SCENARIOS:
-            raise ValueError(f"scenario must be one of {sorted(SCENARIOS)}, not {scenario!r}")
+            raise ValueError(f"scenario must be one of {sorted(SCENARIOS)}; got {scenario!r}")
         if not 0 <= monsters <= MAX_MONSTERS:
-            raise ValueError(f"monsters must be 0…{MAX_MONSTERS}, not {monsters}")
+            raise ValueError(f"monsters must be 0…{MAX_MONSTERS}; got {monsters}")
         if max_steps < 1:
-            raise ValueError(f"max_steps must be at least 1, not {max_steps}")
+            raise ValueError(f"max_steps must be at least 1; got {max_steps}")
         if crop < 1 or crop % 2 == 0:
-            raise ValueError(f"crop must be an odd number of cells, 1 or more, not {crop}")
+            raise ValueError(f"crop must be an odd number of cells, 1 or more; got {crop}")
         if pages not in ("last", "all"):
-            raise ValueError(f"pages must be 'last' or 'all', not {pages!r}")
+            raise ValueError(f"pages must be 'last' or 'all'; got {pages!r}")
         if render_mode not in (None, *self.metadata["render_modes"]):
-            raise ValueError(f"render_mode must be one of {self.metadata['render_modes']} or None, not {render_mode!r}")
+            raise ValueError(f"render_mode must be one of {self.metadata['render_modes']} or None; got {render_mode!r}")
         self.render_mode = render_mode
         self.max_steps = int(max_steps)
         self._pages = pages
