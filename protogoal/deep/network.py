@@ -121,7 +121,10 @@ class ConvolutionTorso(nn.Module):
 
 
 class PictureTorso(nn.Module):
-    """Pictures [M, C, H, W] of bytes → [M, H]: 4×4 convolutions with stride 2, one for each of `channels` and one more."""
+    """Pictures [M, C, H, W] of bytes → [M, H]: a convolution of 8×8 with stride 4, then 4×4 with stride 2.
+
+    There is one for each of `channels`, and one more. With stride 2 the first would take most of the time.
+    """
 
     def __init__(self, spec: ArraySpec, settings: NetworkSettings):
         super().__init__()
@@ -130,8 +133,9 @@ class PictureTorso(nn.Module):
         for channels in (*settings.channels, *settings.channels[-1:]):
             if min(height, width) < 4:
                 break
-            layers += [nn.Conv2d(planes, channels, 4, stride=2, padding=1), nn.ReLU()]
-            planes, height, width = channels, height // 2, width // 2
+            stride = 2 if layers else 4
+            layers += [nn.Conv2d(planes, channels, 2 * stride, stride, padding=stride // 2), nn.ReLU()]
+            planes, height, width = channels, height // stride, width // stride
         self.convolutions = nn.Sequential(*layers)
         self.linear = nn.Linear(planes * height * width, settings.hidden)
         self.norm = nn.LayerNorm(settings.hidden)

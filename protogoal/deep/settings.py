@@ -21,7 +21,7 @@ class NetworkSettings(Settings):
     layers: int = ranged(1, 0, 16)
     """Fully connected layers after the torso, before the core."""
     channels: tuple[int, ...] = ranged((32, 32), 1, 1024)
-    """Channels of the convolutions: 3×3 for planes, characters and grids, 4×4 with stride 2 for pictures."""
+    """Channels of the convolutions: 3×3 for planes, characters and grids; for pictures 8×8 with stride 4, then 4×4."""
     character_dim: int = ranged(16, 1, 1024)
     """Length of the embedding of a character, or of a value of a grid."""
     core: Literal["none", "lstm", "auto"] = "none"

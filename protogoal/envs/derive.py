@@ -7,7 +7,7 @@
 | bytes | every value of every byte |
 | small whole numbers on a grid | each value anywhere, and in each cell |
 | numbers | bins by the quantiles of the first steps, and records beyond them |
-| pictures | the brightness of 8 × 8 cells |
+| pictures | the brightness of 8 × 8 cells; none where numbers in `info` are named |
 | text | words |
 | numbers in `info` that are named | levels, and rises |
 
@@ -133,6 +133,8 @@ def _maker(env: gymnasium.Env[Any, Any], name: str, part: Any) -> Maker:
     if name == INFO:
         return lambda first: _counters(env, first.seen[INFO])
     kind = kind_of(part)
+    if kind == "picture" and INFO in parts_of(env.observation_space):  # whoever names numbers says what matters
+        return _none("the network reads it; goals are those of info")
     if known.is_nethack(env) and name in (*nethack.PARTS, CROP, "inv_glyphs"):
         return _nethack(name, part)
     if known.is_minigrid(env) and kind == "grid" and len(part.shape) == 3:
@@ -223,8 +225,14 @@ def _nethack(name: str, part: Any) -> Maker:
         told = [i for i, word in enumerate(STATUS[: part.shape[0]]) if word not in UNTOLD]
         return lambda first: _numbers(STATUS, first.seen[name], part, name, told)
 
+    return _none("the network reads it; its goals are those of glyphs")
+
+
+def _none(reason: str) -> Maker:
+    """No proto-goals."""
+
     def none(first: FirstSteps) -> ProtoGoalSpace:
-        raise _None("the network reads it; its goals are those of glyphs")
+        raise _None(reason)
 
     return none
 

@@ -31,7 +31,7 @@ EXPERIMENTS: dict[str, str] = {
             "minihack-narrow-river", "minihack-wide-river-lava", "ablation-p-task", "ablation-desirability",
             "ablation-reachability", "ablation-stratification", "ablation-hindsight", "ablation-plausibility",
             "ablation-recombination", "junk-small", "junk-medium", "junk-unpruned", "pruning-parts", "parts",
-            "deep-sea", "multiroom", "multiroom-4", "lockedroom", "keycorridor-view", "montezuma",
+            "deep-sea", "multiroom", "multiroom-4", "lockedroom", "keycorridor-view", "montezuma", "crafter",
         )
     },
 }

@@ -86,10 +86,11 @@ def narrow_river(steps: int) -> Comparison:
         arms, steps, 5, NO_WORKERS, {"evaluation.every": 100_000})
 
 
-def any_environment(name: str, title: str, env: str, steps: int, claim: str) -> Comparison:
-    """An environment named by its id alone: no space, no setting of its own."""
+def any_environment(name: str, title: str, env: str, steps: int, claim: str, **common: Any) -> Comparison:
+    """An environment named by its id alone: no space, no setting of its own but which numbers of `info` count, and how often and
+    how long the task is played."""
     arms = [Arm(label, "", {"env": env, "agent": agent}) for label, agent in AGENTS]
-    return compare(name, title, claim, arms, steps, smoke=NO_LIMIT | {"evaluation.max_steps": 200})
+    return compare(name, title, claim, arms, steps, smoke=NO_LIMIT | {"evaluation.max_steps": 200}, common=common)
 
 
 def junk(level: str) -> Comparison:
@@ -116,6 +117,8 @@ PRUNING_OFF: dict[str, Any] = {"pge.pruning": "off"}
 NONE_PURSUED: dict[str, Any] = {"pge.p_task": 1.0, "pge.p_task_most": 1.0}
 JUNK: dict[str, Any] = {"env.junk": 8_000}
 NO_RARE: dict[str, Any] = {"replay.novelty_share": 0.0}
+RARELY: dict[str, Any] = {"evaluation.every": 500_000, "evaluation.episodes": 8, "evaluation.final_episodes": 8}
+"""Where an episode of the task is long, or there is no task."""
 NO_ABLATION = "there is no such ablation."
 _DEEP_SEA = agent57("agent57", "Agent57 on Deep Sea, 20×20", "deep-sea", 150_000, {"env.size": 20}, NO_LIMIT)
 _ALL = [
@@ -166,8 +169,12 @@ _ALL = [
                     "does not have this domain; Stable-Baselines3's zoo lists PPO at 0.000 after 10 million steps."),
     any_environment("keycorridor-view", "MiniGrid KeyCorridor S3R3, its own view", "MiniGrid-KeyCorridorS3R3-v0", 1_000_000,
                     "does not have this domain; AMIGo reaches about 0.9 after 10 million steps."),
-    any_environment("montezuma", "Montezuma's Revenge from its memory", "ALE/MontezumaRevenge-v5?obs_type=ram", 330_000,
-                    "does not have this domain; PPO with RND in 512 environments has the first key after about 327,000 steps."),
+    any_environment("montezuma", "Montezuma's Revenge from its memory", "ALE/MontezumaRevenge-v5?obs_type=ram", 2_000_000,
+                    "does not have this domain; PPO with RND in 512 environments has the first key after about 327,000 steps.",
+                    **RARELY | {"evaluation.max_steps": 4_500}),
+    any_environment("crafter", "Crafter without its reward", "CrafterNoReward-v1", 1_000_000,
+                    "does not have this domain; without reward RND is listed at a score of 2.0, Plan2Explore at 2.1.",
+                    info="inventory,achievements", **RARELY),
     ablation("p-task", "How often to follow the task", "with p_task = 0 the task is never won; 0.1 was best.",
              {f"p_task = {p}": {"pge.p_task": p} for p in (0.0, 0.05, 0.1, 0.25, 0.5)}),
     ablation("desirability", "Desirability on and off", "weighing goals by novelty and reward matters on top of plausibility.",

@@ -222,6 +222,13 @@ def test_cells_of_a_picture():
     assert "picture (0,7) brightness 7 of 7" in on
 
 
+def test_a_picture_has_no_cells_where_numbers_of_info_are_named():
+    shows = Observing(spaces.Box(0, 255, (64, 48, 3), np.uint8), info=lambda t: {"wood": t // 4})
+    made = derive(Counters(readable(shows), ("wood",)))
+    assert {made.space.kind(i) for i in range(made.space.size)} == {"wood"}
+    assert made.left_out == {"observation": "the network reads it; goals are those of info"}
+
+
 def test_words_of_a_text_that_changes_and_none_of_one_that_does_not():
     letters = spaces.Text(20, min_length=0)
     both = spaces.Dict({"said": letters, "place": spaces.Discrete(3)})

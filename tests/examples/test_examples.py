@@ -54,6 +54,15 @@ def test_an_example_trains_a_little(name, needs, extra, words, monkeypatch, caps
     assert words in capsys.readouterr().out
 
 
+def test_crafters_score_is_the_geometric_mean_that_its_authors_use(monkeypatch):
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    from crafter_achievements import score
+
+    assert score([0.0] * 22) == 0.0
+    assert score([100.0] * 22) == pytest.approx(100.0)
+    assert score([99.0] + [0.0] * 21) == pytest.approx(100 ** (1 / 22) - 1)
+
+
 def test_the_corridors_file_shows_its_proto_goals():
     pytest.importorskip("minigrid")
     words = run("minigrid_keycorridor.py")

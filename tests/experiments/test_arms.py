@@ -235,7 +235,7 @@ def test_every_named_comparison_exists_and_its_arms_are_presets_with_known_field
         for arm in comparison.arms:
             assert (arm.preset in PRESETS) != ("env" in arm.fields)
             start = PRESETS[arm.preset] if arm.preset else DEFAULT
-            named = () if arm.preset else ("agent", "env")  # options that are no settings
+            named = () if arm.preset else ("agent", "env", "info")  # options that are no settings
             for dotted in {**comparison.common, **arm.fields, **comparison.smoke}.keys() - named:
                 value = start
                 for part in dotted.split("."):
