@@ -1,5 +1,5 @@
-"""The one set of settings that all domains share, for two cores; a preset changes the environment, the number of steps and of
-environments, and how often the task is played, and nothing else. docs/settings.md has each value beside the paper's."""
+"""The one set of settings that all domains share, for two cores; a preset changes the environment, the number of steps, and how
+often and how long the task is played, and nothing else. docs/settings.md has each value beside the paper's."""
 
 from __future__ import annotations
 

@@ -116,6 +116,8 @@ OBSERVED_ONLY: dict[str, Any] = {"pge.pruning": "observed"}
 PRUNING_OFF: dict[str, Any] = {"pge.pruning": "off"}
 NONE_PURSUED: dict[str, Any] = {"pge.p_task": 1.0, "pge.p_task_most": 1.0}
 JUNK: dict[str, Any] = {"env.junk": 8_000}
+PAPERS_CHOICE: dict[str, Any] = {"pge.strategy": "paper"}
+"""What has candidates and buckets; the default rule has neither."""
 NO_RARE: dict[str, Any] = {"replay.novelty_share": 0.0}
 RARELY: dict[str, Any] = {"evaluation.every": 500_000, "evaluation.episodes": 8, "evaluation.final_episodes": 8}
 """Where an episode of the task is long, or there is no task."""
@@ -180,10 +182,10 @@ _ALL = [
     ablation("desirability", "Desirability on and off", "weighing goals by novelty and reward matters on top of plausibility.",
              {"desirability on": {}, "desirability off": {"pge.desirability": "uniform"}}, "medium"),
     ablation("reachability", "Candidates for local reachability", "the number of candidates m has an optimum between few and many.",
-             {f"m = {m}": {"pge.num_candidates": m} for m in (1, 2, 5, 10, 20)}),
+             {f"m = {m}": PAPERS_CHOICE | {"pge.num_candidates": m} for m in (1, 2, 5, 10, 20)}),
     ablation("stratification", "Timescale buckets on and off",
              "without stratification local reachability hurts, as it biases the choice towards easy goals.",
-             {"5 buckets": {}, "1 bucket": {"pge.num_buckets": 1}}),
+             {"5 buckets": PAPERS_CHOICE, "1 bucket": PAPERS_CHOICE | {"pge.num_buckets": 1}}),
     ablation("hindsight", "Hindsight goals", "too few and too many hindsight goals are both worse than 15.",
              {f"M_her = {m}": {"learner.relabel": "novelty", "learner.hindsight_goals": m, "learner.unattained_goals": 8}
               for m in (1, 5, 15, 50)} | {"all goals": {"learner.relabel": "all"}}),
