@@ -33,9 +33,11 @@ def rates(run):
     """In how many of the episodes of training each achievement was unlocked, in per cent; each turns on once an episode."""
     record = protogoal.read_run(run)
     metrics, goals = record.metrics, record.goals
-    episodes = max(value for name, value in zip(metrics["name"], metrics["value"], strict=True) if name == "train_episodes")
+    ended = [value for name, value in zip(metrics["name"], metrics["value"], strict=True) if name == "train_episodes"]
+    if not ended:
+        raise SystemExit(f"{run} has no evaluation yet, which counts its episodes; stop it, or wait")
     times = defaultdict(int, zip(goals["name"], goals["count"], strict=True))
-    return {name: 100 * min(times[name] / max(episodes, 1), 1.0) for name in ACHIEVED.values()}
+    return {name: 100 * min(times[name] / max(ended[-1], 1), 1.0) for name in ACHIEVED.values()}
 
 
 def score(percent):
