@@ -16,6 +16,10 @@ from gymnasium.envs.registration import register
 from numpy.typing import NDArray
 
 
+DRAWN = np.array([256, 256])
+"""Pixels of a picture that people look at."""
+
+
 class Crafter(gymnasium.Env[NDArray[np.uint8], Any]):
     """64 × 64 pixels of what lies around, 17 actions; reward 1 for each first achievement, ±0.1 for health (`reward`)."""
 
@@ -43,7 +47,11 @@ class Crafter(gymnasium.Env[NDArray[np.uint8], Any]):
         return observation, float(reward), is_dead, bool(is_over and not is_dead), info
 
     def render(self) -> Any:
-        return self._game.render(np.array([256, 256]))
+        usual, self._game._size = self._game._size, DRAWN  # an array as the argument is not taken
+        try:
+            return self._game.render()
+        finally:
+            self._game._size = usual
 
 
 def _all(achievements: Any) -> dict[str, int]:

@@ -134,3 +134,15 @@ def test_own_environments_are_watched(tmp_path, capsys, monkeypatch):
                  "--evaluation.final_episodes", "2"]) == 0
     assert main(["watch", run, "--out", str(gif), "--trust"]) == 0
     assert gif.read_bytes()[:6] == b"GIF89a"
+
+
+def test_crafter_is_drawn_larger_than_it_is_seen():
+    pytest.importorskip("crafter")
+    from protogoal.envs.crafter import Crafter
+
+    env = Crafter(render_mode="rgb_array")
+    before, _ = env.reset(seed=1)
+    assert env.render().shape == (256, 256, 3)
+    again, _ = env.reset(seed=1)
+    assert again.shape == before.shape == (64, 64, 3)
+    assert (again == before).all()
