@@ -15,7 +15,6 @@ from gymnasium import spaces
 from gymnasium.envs.registration import register
 from numpy.typing import NDArray
 
-
 DRAWN = np.array([256, 256])
 """Pixels of a picture that people look at."""
 

@@ -59,9 +59,13 @@ def _plot_kinds(axes: Any, rows: Sequence[Mapping[str, str]], kinds: Sequence[st
     for colour, kind in zip(colours, kinds, strict=False):
         steps = _mastered_of(rows, kind)
         number = np.minimum(np.arange(1, len(steps) + 2), len(steps)) / runs
-        axes.step(np.append(steps, last) / 1e6, number, where="post", color=colour, linewidth=2, label=f"{kind} at a cell")
+        where = " at a cell" if any(row["kind"] == kind and " at (" in row["goal"] for row in rows) else ""
+        axes.step(np.append(steps, last) / 1e6, number, where="post", color=colour, linewidth=2, label=kind + where)
     axes.set(ylabel="goals mastered so far", xlim=(0, None))
     axes.set_yscale("log")
+    axes.yaxis.set_major_formatter("{x:g}")
+    if axes.get_ylim()[1] < 10:  # all labels are minor ones
+        axes.yaxis.set_minor_formatter("{x:g}")
     axes.grid(alpha=0.25)
     axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
 
