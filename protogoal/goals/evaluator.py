@@ -80,9 +80,8 @@ class PGESettings(Settings):
     """Share of following the task reward instead of goals, while the task never succeeds."""
     p_task_most: float = ranged(0.5, 0.0, 1.0)
     """The same when the task succeeds in a quarter of its pursuits or more; in between it rises with success."""
-    p_task_of: Literal["auto", "choices", "steps"] = "auto"
-    """What p_task is a share of: choices, as in the paper, or steps (a pursuit of the task lasts to the end of the episode); auto:
-    of steps while the task has never paid anything, then of choices."""
+    p_task_of: Literal["steps", "choices"] = "choices"
+    """What p_task is a share of: choices, as in the paper, or steps (a pursuit of the task lasts to the end of the episode)."""
     mastery_threshold: float = ranged(0.6, 0.0, 1.0)
     """κ: a goal is mastered if its success rate over the last 10 pursuits exceeds this."""
     mastery_pursuits: int = ranged(10, 1)
@@ -316,14 +315,13 @@ class ProtoGoalEvaluator:
     def p_task(self) -> float:
         """Probability of choosing the task, by how often that succeeded of late (`envs.success`).
 
-        With shares x of the steps and pursuits of length ℓ (goals) and ℓ₀ (the task):  p = x ℓ / (x ℓ + (1 − x) ℓ₀). Who follows a
-        task that never paid follows nothing, and to the end of the episode: then x is a share of the steps.
+        With shares x of the steps and pursuits of length ℓ (goals) and ℓ₀ (the task):  p = x ℓ / (x ℓ + (1 − x) ℓ₀).
 
         # DEVIATION(D9): in the paper it is one number.
         """
         low, high = self.settings.p_task, self.settings.p_task_most
         share = low + max(0.0, high - low) * min(1.0, self.table.task_success / GOOD_SUCCESS)
-        if self.settings.p_task_of == "choices" or (self.settings.p_task_of == "auto" and self.table.task_paid):
+        if self.settings.p_task_of == "choices":
             return share
         goals, task = self.table.mean_lengths
         return share * goals / max(share * goals + (1.0 - share) * task, 1e-9)

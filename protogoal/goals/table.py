@@ -260,11 +260,6 @@ class GoalTable:
         return float(self._task_outcomes.sum() / np.clip(self._task_pursuits, 1, RECENT_TASK))
 
     @property
-    def task_paid(self) -> bool:
-        """Whether the task ever gave a reward, of either sign, where a goal was attained, or succeeded in a recent pursuit."""
-        return bool(self._task_outcomes.any() or self._reward_sum[: self.size].any())
-
-    @property
     def mean_lengths(self) -> tuple[float, float]:
         """Mean length of recent pursuits of goals, and of the task; 1 where there were none."""
         goals, task = (float(steps / number) if number else 1.0 for number, steps in self._steps_tally)

@@ -179,23 +179,6 @@ def test_p_task_is_a_share_of_the_steps_by_hand():
     assert ProtoGoalEvaluator(4, 2, PGESettings(p_task=1.0, p_task_most=1.0)).p_task == 1.0
 
 
-def test_p_task_is_a_share_of_the_steps_until_the_task_pays():
-    lengths = [0, TASK], [False, False], [10, 90]
-    of_steps, of_choices = (ProtoGoalEvaluator(4, 2, PGESettings(p_task_of=how)) for how in ("steps", "choices"))
-    met, paid, fined = (ProtoGoalEvaluator(4, 2) for _ in range(3))
-    for pge in (of_steps, of_choices, met, paid, fined):
-        pge.record_pursuit(*lengths)
-    assert paid.p_task == of_steps.p_task < 0.1 == of_choices.p_task
-    off, on = np.zeros((1, 4), bool), np.eye(4, dtype=bool)[:1]
-    paid.observe(off, [0], on, reward=[0.0])
-    assert paid.p_task == of_steps.p_task
-    paid.observe(off, [0], on, reward=[1.0])
-    fined.observe(off, [0], on, reward=[-1.0])
-    assert paid.p_task == fined.p_task == of_choices.p_task
-    met.record_pursuit(TASK, True, 90)
-    assert met.p_task > of_choices.p_task  # and rises with success
-
-
 def test_p_task_rises_with_success_at_the_task():
     settings = PGESettings(p_task=0.1, p_task_most=0.8, p_task_of="choices")
     found = []
