@@ -35,7 +35,7 @@ def rates(run):
     metrics, goals = record.metrics, record.goals
     ended = [value for name, value in zip(metrics["name"], metrics["value"], strict=True) if name == "train_episodes"]
     if not ended:
-        raise SystemExit(f"{run} has no evaluation yet, which counts its episodes; stop it, or wait")
+        raise SystemExit(f"{run} has had no evaluation while it trained, at which episodes are counted; let it go on")
     times = defaultdict(int, zip(goals["name"], goals["count"], strict=True))
     return {name: 100 * min(times[name] / max(ended[-1], 1), 1.0) for name in ACHIEVED.values()}
 

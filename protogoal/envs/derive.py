@@ -134,7 +134,7 @@ def _maker(env: gymnasium.Env[Any, Any], name: str, part: Any) -> Maker:
         return lambda first: _counters(env, first.seen[INFO])
     kind = kind_of(part)
     if kind == "picture" and INFO in parts_of(env.observation_space):  # whoever names numbers says what matters
-        return _none("the network reads it; goals are those of info")
+        return _nothing("the network reads it; goals are those of info")
     if known.is_nethack(env) and name in (*nethack.PARTS, CROP, "inv_glyphs"):
         return _nethack(name, part)
     if known.is_minigrid(env) and kind == "grid" and len(part.shape) == 3:
@@ -225,10 +225,10 @@ def _nethack(name: str, part: Any) -> Maker:
         told = [i for i, word in enumerate(STATUS[: part.shape[0]]) if word not in UNTOLD]
         return lambda first: _numbers(STATUS, first.seen[name], part, name, told)
 
-    return _none("the network reads it; its goals are those of glyphs")
+    return _nothing("the network reads it; its goals are those of glyphs")
 
 
-def _none(reason: str) -> Maker:
+def _nothing(reason: str) -> Maker:
     """No proto-goals."""
 
     def none(first: FirstSteps) -> ProtoGoalSpace:
