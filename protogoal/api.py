@@ -35,7 +35,7 @@ from protogoal.settings import from_dict, to_dict, with_fields
 Table = Any
 """A pandas DataFrame where pandas is installed, else a dict of columns, each an array."""
 
-FORMAT = 1  # of a saved agent
+FORMAT = 2  # of a saved agent
 
 
 def train(

@@ -24,5 +24,5 @@ def test_the_medium_maze_is_won_and_seen(tmp_path, capsys):
     assert "won" in capsys.readouterr().out
     agent = protogoal.load(file)
     assert agent.evaluate(4)["success"] == 1.0
-    assert len(agent.goals(as_table=False)["name"]) == 251
+    assert len(agent.goals(as_table=False)["name"]) == 252
     assert agent.goal_id("FLAG at (4,4)") is not None

@@ -29,7 +29,7 @@ from protogoal.goals.scale import Returns, legible
 from protogoal.goals.selection import select
 from protogoal.goals.stored import stored_array, stored_like
 from protogoal.goals.table import TASK, Pursuits
-from protogoal.goals.trials import LAGS, TrialEvents
+from protogoal.goals.trials import LAGS, TrialEvents, taken_before
 
 Array = NDArray[Any]
 
@@ -153,7 +153,7 @@ class Actor:
         rows = np.flatnonzero(came_on.any(1) & (self.past >= 0).any(1))
         row, place = np.nonzero(came_on[rows])
         return TrialEvents(self.active[rows].astype(np.int32), self.past[rows], row.astype(np.int32),
-                           active[rows][row, place].astype(np.int32))
+                           active[rows][row, place].astype(np.int32), taken=taken_before(self.past, None, self.network.num_actions))
 
     def _mean_values(self, z: Tensor, goals: GoalSet) -> NDArray[np.float64]:
         """mean_s V(s, g) of the goals on offer over some of the environments, [k]: their timescales."""

@@ -19,14 +19,14 @@ from protogoal.goals.active import sparse_bits
 from protogoal.goals.desirability import CRITERIA, CriterionName, draw_rationed, novelty, shares
 from protogoal.goals.goal_set import GoalSet
 from protogoal.goals.plausibility import Verdict, judge_trials, judge_values, reason
-from protogoal.goals.practice import RARE, Practice, chance, limits
+from protogoal.goals.practice import RARE, Practice, chance, is_proven, limits
 from protogoal.goals.recombination import is_mastered, recombine
 from protogoal.goals.slots import Slots
 from protogoal.goals.spaces import ProtoGoalSpace
 from protogoal.goals.stored import stored_array, stored_number
 from protogoal.goals.strategies import STRATEGIES, StrategyName, competence
 from protogoal.goals.table import TASK, GoalTable
-from protogoal.goals.trials import LAGS, Sums, Tested, TrialEvents, Trials
+from protogoal.goals.trials import LAGS, Sums, Tested, TrialEvents, Trials, taken_before
 from protogoal.goals.values import EstimatorSettings, SeekAvoid, TransitionBatch, seek_avoid_values
 from protogoal.settings import Settings, ranged, refuse
 
@@ -135,6 +135,8 @@ class ProtoGoalEvaluator:
         self.has_control = np.zeros(self.num_bits, np.bool_)
         self._controlled = self.has_control, np.empty(0, np.int64)
         self._timescale = np.full(capacity, np.nan)  # h(g) as acting last saw it
+        self._past_action = np.full(LAGS - 1, -1, np.int16)  # the last actions that `observe` was told of, oldest first
+        self._past_policy = np.zeros((LAGS - 1, num_actions), np.float32)  # and μ of each
         self._rng = np.random.default_rng(seed)
         self._seed = seed
 
@@ -147,7 +149,7 @@ class ProtoGoalEvaluator:
         """Transitions in order: bits [n, B] of the states before and after, actions [n], task rewards [n] (none: 0).
 
         `probability` [n, A] is the policy's, μ(·|s); without it actions were uniformly random. `first` [n] marks those that begin
-        an episode; without it they are one.
+        an episode; without it all go on from the last call's.
         """
         old, new = self.table.check_bits(before), self.table.check_bits(after)
         actions = np.asarray(action)
@@ -167,14 +169,26 @@ class ProtoGoalEvaluator:
         turned_on = (active >= 0) & ~np.take_along_axis(old, np.maximum(active, 0), 1)
         self.table.see(sparse_bits(old))
         row, place = np.nonzero(turned_on)
-        index = np.arange(len(old))
-        age = index - np.maximum.accumulate(np.where(starts, index, 0))  # steps since the episode began
-        lag = index[:, None] - np.arange(LAGS)
-        is_same = np.arange(LAGS) <= age[:, None]
-        mu = None if policy is None else policy[np.maximum(lag, 0)]  # [n, D, A]
-        events = TrialEvents(sparse_bits(old), np.where(is_same, actions[np.maximum(lag, 0)], -1).astype(np.int16),
-                             row.astype(np.int32), active[row, place], mu)
+        action_of, mu = self._with_past(actions, policy, starts)
+        events = TrialEvents(sparse_bits(old), action_of, row.astype(np.int32), active[row, place], mu,
+                             taken_before(action_of, mu, self.num_actions))
         self.count(active, turned_on, np.zeros(len(old)) if reward is None else reward, events)
+
+    def _with_past(
+        self, action: NDArray[Any], policy: NDArray[np.float32] | None, starts: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.int16], NDArray[np.float32] | None]:
+        """Each action with those before it in its episode, [n, D], and their μ, [n, D, A] or None; −1 where there is none."""
+        known = LAGS - 1
+        everything = np.concatenate([self._past_action, action.astype(np.int16)])
+        index = np.arange(known, len(everything))
+        lag = index[:, None] - np.arange(LAGS)
+        begin = np.maximum.accumulate(np.where(starts, index, 0))  # of each one's episode
+        uniform = np.full((len(action), self.num_actions), 1.0 / self.num_actions, np.float32)
+        mu = np.concatenate([self._past_policy, uniform if policy is None else policy])
+        if len(action):
+            last = np.where(np.arange(len(everything)) >= begin[-1], everything, -1)
+            self._past_action, self._past_policy = last[-known:].astype(np.int16), mu[-known:]
+        return np.where(lag >= begin[:, None], everything[lag], -1).astype(np.int16), None if policy is None else mu[lag]
 
     def count(
         self, active: NDArray[np.integer[Any]], turned_on: NDArray[np.bool_], reward: ArrayLike, events: TrialEvents
@@ -221,13 +235,15 @@ class ProtoGoalEvaluator:
         if len(values.hits) != self.table.size:
             raise ValueError(f"values are for {len(values.hits)} goals, the table has {self.table.size}")
         s = self.settings
+        if s.pruning == "trials":
+            raise ValueError("values judge by pruning = values, observed or off; got trials")
         self.values, self._timescale[: self.table.size] = values, values.seek_mean
         self.verdict = judge_values(
             self.table.count, values, s.reachability_threshold, s.controllability_threshold, self.table.observed)
         # by optimism, without a ration
-        self.verdict[self.verdict == Verdict.UNDECIDED] = Verdict.PLAUSIBLE if s.pruning == "values" else Verdict.UNDECIDED
-        if s.pruning == "off":
-            self.verdict[:] = Verdict.PLAUSIBLE
+        self.verdict[self.verdict == Verdict.UNDECIDED] = Verdict.PLAUSIBLE
+        if s.pruning != "values":
+            self.verdict[self.table.observed | (s.pruning == "off")] = Verdict.PLAUSIBLE
         self.has_control = self.verdict == Verdict.PLAUSIBLE
         return self._publish()
 
@@ -242,6 +258,7 @@ class ProtoGoalEvaluator:
         kinds = self.trials.test_kinds() if self.settings.kinds else None
         bits = Tested(*(array[:b] for array in vars(self.tested).values()))
         verdict = judge_trials(table.observed[:b], table.count[:b], bits, self.trials.kind_of, kinds)
+        verdict[(verdict == Verdict.UNDECIDED) & is_proven(table)[:b]] = Verdict.PLAUSIBLE
         members = table.member_array[b:]
         least = np.append(verdict, np.int8(Verdict.PLAUSIBLE))[members].min(1) if len(members) else np.empty(0, np.int8)
         least[table.count[b:] == 0] = Verdict.UNOBSERVED
@@ -421,6 +438,8 @@ class ProtoGoalEvaluator:
             "verdict": self.verdict.copy(),
             "has_control": self.has_control.copy(),
             "timescale": self._timescale[: self.table.size].copy(),
+            "past_action": self._past_action.copy(),
+            "past_policy": self._past_policy.copy(),
             "goal_set": self.goal_set.state_dict(),
             "rng": self._rng.bit_generator.state,
             "seed": self._seed,
@@ -446,6 +465,9 @@ class ProtoGoalEvaluator:
         self.verdict = stored_array(state["verdict"], "verdict", (size,), "i", min(verdicts), max(verdicts)).astype(np.int8)
         self.has_control = np.array(goals(state["has_control"], self.has_control, "has_control"), np.bool_)
         self._timescale[:size], self._timescale[size:] = goals(state["timescale"], self._timescale, "timescale"), np.nan
+        self._past_action = stored_array(
+            state["past_action"], "past_action", self._past_action.shape, "i", -1, self.num_actions - 1).astype(np.int16)
+        self._past_policy = stored_array(state["past_policy"], "past_policy", self._past_policy.shape, "f").astype(np.float32)
         self.goal_set = GoalSet.from_state(state["goal_set"], size, self.num_bits, self.slots.capacity)
         if self.goal_set.strategy not in STRATEGIES:
             raise ValueError(f"stored strategy is {self.goal_set.strategy[:40]}; allowed are {', '.join(STRATEGIES)}")

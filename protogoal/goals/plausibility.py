@@ -5,11 +5,13 @@ from pursuits (`practice.py`). It looks at every goal and forgets nothing, so wh
 
     unobserved        never on
     static            on, but no transition ever turned it on
-    not controllable  its trials show no effect of actions, or one below LEAST_NATS, and exclude one of GOOD_NATS; or they are too
-                      few to tell, and its kind has none
-    undecided         too few trials to tell
-    plausible         p so small that of its kind's at most FALSE_DISCOVERIES are false, and nats of at least LEAST_NATS
-    not reached       one of the last two, but pursuits of it fare no better than chance, or, where it is rare, those of its kind
+    plausible         p so small that of its kind's at most FALSE_DISCOVERIES are false, and nats of at least LEAST_NATS; or
+                      pursuits of it beat chance (`practice.is_proven`)
+    not controllable  its trials show no effect of actions and exclude one of GOOD_NATS; or they are too few to tell, and its kind
+                      has none
+    undecided         too few trials to tell; or p as small, but fewer nats: where things have inertia one action moves little, but
+                      noise that only occurs in some places has no more, so pursuits must tell
+    not reached       plausible or undecided, but pursuits of it fare no better than chance, or, where it is rare, those of its kind
 
 `judge_values` is the paper's: observed ∧ reachable ∧ controllable, by the values of one batch (`values.py`):
 
@@ -65,12 +67,12 @@ def judge_trials(
     """
     p, nats, events = tested.p, tested.nats, tested.events
     verdict = np.full(len(count), Verdict.UNDECIDED, np.int8)
-    is_idle = (p > IDLE_P) | (nats < LEAST_NATS)
+    is_idle, depends = (p > IDLE_P) | (nats < LEAST_NATS), discoveries(p, kind, events > 0)
     verdict[(events >= ENOUGH_EVENTS) & (tested.most < GOOD_NATS) & is_idle] = Verdict.UNCONTROLLABLE
     if tested_kinds is not None and len(tested_kinds.p):
         idle = (tested_kinds.events >= ENOUGH_OF_KIND) & (tested_kinds.p > IDLE_KIND_P)
         verdict[(verdict == Verdict.UNDECIDED) & (kind >= 0) & idle[kind]] = Verdict.UNCONTROLLABLE_KIND
-    verdict[discoveries(p, kind, events > 0) & (nats >= LEAST_NATS)] = Verdict.PLAUSIBLE
+    verdict[depends] = np.where(nats[depends] >= LEAST_NATS, Verdict.PLAUSIBLE, Verdict.UNDECIDED)
     verdict[count == 0] = Verdict.STATIC
     verdict[~is_observed] = Verdict.UNOBSERVED
     return verdict
@@ -167,8 +169,14 @@ def reason(
     if verdict == Verdict.UNREACHED:
         return (f"{word}: pursuits of it fare no better than chance, {100 * chance:.0f} %, or than one in ten; of the last 10, "
                 f"{100 * success:.0f} % succeeded ({pursuits:,} in all).")
-    if verdict == Verdict.PLAUSIBLE and events == 0:
+    if verdict == Verdict.PLAUSIBLE and nats < LEAST_NATS and pursuits:
+        return (f"{word}: one action tells little about it, {nats:.2f} nats (p = {p:.2g}, {trials}), but pursuits attain it "
+                f"more than twice as often as it comes otherwise ({pursuits:,} in all).")
+    if verdict == Verdict.PLAUSIBLE and count and events == 0:
         return f"{word}: it was on, and nothing that was is pruned here ({turned})."
+    if verdict == Verdict.UNDECIDED and p <= IDLE_P:
+        return (f"{word}: {turned}; what action comes before it tells {nats:.2f} nats, not nothing (p = {p:.2g}, {trials}) but too "
+                "little to be sure of control: pursuits must tell.")
     if verdict == Verdict.UNDECIDED:
         return f"{word}: {turned}, {trials}: too few to tell whether actions matter (p = {p:.2g})."
     return f"{word}: what action comes before it tells {nats:.2f} nats (p = {p:.2g}, {trials})."

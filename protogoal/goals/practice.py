@@ -9,8 +9,13 @@ pursuits of g (old ones fade), and λ(g) how often a step turns g on while other
 Nothing is given up for good. Such a goal stays on offer at a low rate (`desirability.draw_rationed`), ever more seldom with every
 ten pursuits that fail again; one that passes the test of control stays at its low rate. A success brings it back, and where
 chance turns it on more often than before it was given up, it comes back at once, its failures forgotten: with k events in t steps
-before, and k' in t' since, k' is Binomial(k + k', t'/(t + t')) if nothing changed, and p = P(at least k') < 1/100. Effects
-that come too late for the trials to see are caught here as well: such goals stay undecided until pursuits of them succeed or fail.
+before, and k' in t' since, k' is Binomial(k + k', t'/(t + t')) if nothing changed, and p = P(at least k') < 1/200. "Before" grows
+to now whenever t' reaches t, or the goal fails ten times more, so that a dry time does not hide what comes after it.
+
+Pursuits prove control as well: where things have inertia, or effects come late, no single action tells much. An undecided goal
+that w of its pursuits attained in T steps, and chance k times in the t steps besides, is plausible if w ≥ 4 and
+
+    P(Binomial(w + k, 2T/(2T + t)) ≥ w) < 1/1000        surely more than twice as often while it is pursued
 
 **Kinds.** A text game shows hundreds of words once or twice, too seldom for trials, and nobody has time to fail eleven times at
 each. So pursuits of undecided goals that turned on fewer than 8 times are also added up by kind (the last hundred of them): where
@@ -38,8 +43,11 @@ DOUBT_OF_KIND = 0.01  # the same for a kind's rare goals together: 44 failures a
 FEWEST = 4.0  # pursuits to judge by
 RARE = 8  # a goal that turned on more often is judged for itself
 RECENT_OF_KIND = 100.0  # pursuits of a kind's rare goals that are remembered
-MORE_OFTEN_P = 0.01  # chance has become better, beyond chance
+MORE_OFTEN_P = 0.005  # chance has become better, beyond chance
 MORE_OFTEN_EVENTS = 3
+PROVEN_WINS = 4
+PROVEN_RATIO = 2.0  # a goal on half of the time turns on twice as often in the rest, in which alone it is pursued
+PROVEN_P = 1e-3
 
 ALL = slice(None)
 
@@ -61,6 +69,17 @@ def doubt(successes: Floats, pursuits: Floats, chance: Floats) -> Floats:
     level = np.clip(np.maximum(chance, LEAST_SUCCESS), 0.0, 1.0 - 1e-9)
     result: Floats = betaincc(1 + successes, 1 + pursuits - successes, level) / (1.0 - level)
     return result
+
+
+def is_proven(table: GoalTable) -> Bools:
+    """Which goals pursuits attain surely more than twice as often, by steps, as they are attained otherwise; [G]."""
+    proven = np.zeros(table.size, np.bool_)
+    g = np.flatnonzero(table.wins >= PROVEN_WINS)
+    wins, steps = table.wins[g], PROVEN_RATIO * table.pursuit_steps[g]
+    others, other_steps = np.maximum(table.count[g] - wins, 0), table.transitions - table.born[g] - table.pursuit_steps[g]
+    p = bdtrc(wins - 1.0, wins + others, steps / np.maximum(steps + np.maximum(other_steps, 0), 1))
+    proven[g] = p < PROVEN_P
+    return proven
 
 
 class Practice:
@@ -89,11 +108,12 @@ class Practice:
         for which in (new, again):
             self._times[g[which]] = np.minimum(self._times[g[which]] + 1, 1000)
             self._pursuits_then[g[which]] = table.pursuits[g[which]]
-        self._count_then[g[new]], self._steps_then[g[new]] = others[new], steps[new]
         since = np.maximum(others - self._count_then[g], 0)
         later = np.maximum(steps - self._steps_then[g], 0)
         p = bdtrc(np.maximum(since - 1.0, 0.0), np.maximum(since + self._count_then[g], 1), later / np.maximum(steps, 1))
         more_often = given_up & fails & (since >= MORE_OFTEN_EVENTS) & (p < MORE_OFTEN_P)
+        from_now = new | again | (later >= self._steps_then[g])
+        self._count_then[g[from_now]], self._steps_then[g[from_now]] = others[from_now], steps[from_now]
         table.forget_pursuits(g[more_often])
         self._times[g[more_often]] = 0
         self._given_up[g] = fails & ~more_often

@@ -6,7 +6,7 @@ compare. The smallest of μ is in all of it, so w = min_b μ_b / μ_a of an acti
 uniform). With the residual r = w √A (e_a − 1/A), and features z(s) of the state, the last of them constant, a row of sums is kept
 for each goal that ever turned on:
 
-    n += w     U += r zᵀ  [A, K]     S += w z zᵀ  [K, K]      and for the action d = 1…D−1 steps before:  n_d += w_d,  u_d += r_d
+    n += w     U += r zᵀ  [A, K]     S += w z zᵀ  [K, K]      and for the action d = 1…D−1 steps before:  n_d += w_d,  u_d += r'_d
 
     T   = Σ_a U_aᵀ (S + λnI)⁻¹ U_a   ~ χ²((A−1)·tr S(S + λnI)⁻¹)    the action, given the state
     T₁  = ‖U e_K‖²/n                 ~ χ²(A−1)                       the action, whatever the state
@@ -16,6 +16,10 @@ for each goal that ever turned on:
     nats = max over the tests with a p of at most 1/100 (without any, over T and T₁) of (T − df)/2n, at most log A: how much the
            action tells about g, whatever its scale or rarity
     most = max over T, T₁ of (T − df)/2n + 2 √(2 df)/2n:  two standard errors more, what it may tell at most
+
+r'_d = (r_d − w_d m_d)/√max(1, A p_d), m_d = √A (p_d − 1/A), where p_d [A] is the share of each action among those d steps before
+*any* transition so far. It is 1/A unless actions end episodes: what ended one has nothing after it, so it is missing before every
+event, noise too, and by itself that would look like control. Where μ_b = 0 for some actions, the others stand for A.
 
 T is a score test: of "P(g | s, a) ∝ exp(θ_a·z)" at θ = 0. S matters: noise that occurs in few states has few directions, and
 a test that ignores them passes it too often. T₁ matters: eight events that all follow one action are decisive with A − 1
@@ -31,9 +35,9 @@ makes it sharper.
 
 **Kinds** have two tests over all their goals, since most are too rare to be judged alone: the same sums over all events of the
 kind, one a transition (an action that matters to the kind), and how often two events of one goal share their action, beyond
-chance, Σ_g (T₁_g − (A−1)) (an action that matters to each goal in another way, which cancels in the sum).
+chance, Σ_g (T₁_g − Σ‖r‖²/n) (an action that matters to each goal in another way, which cancels in the sum).
 
-Memory: a row for each goal that ever turned on, 4·(AK + K(K+1)/2 + (D−1)(A+1)) + 12 bytes: 540 with 5 actions.
+Memory: a row for each goal that ever turned on, 4·(AK + K(K+1)/2 + (D−1)(A+1)) + 20 bytes: 548 with 5 actions.
 `plausibility.judge_trials` turns p and nats into verdicts; the evaluator owns the one object.
 """
 
@@ -56,6 +60,7 @@ FEATURES = 2 * PROJECTIONS + 1  # K
 LAGS = 8  # D: the action before the event, and the seven before that
 RIDGE = 0.05  # λ
 SURE = 0.01  # p of a test whose nats count
+HALVED_AT = 2.0**23  # events
 AT_ONCE = 4_096  # rows tested together: what lies between stays in the processor's cache
 DIRECTIONS = 65_536  # different random directions at most; beyond, bits share them
 
@@ -69,6 +74,7 @@ class TrialEvents:
     """Transitions on which something turned on, m of them, and what did: all that the sums need.
 
     action[:, 0] was taken there, action[:, d] d steps before; −1 where there was none, or none that was drawn at random.
+    `taken` counts the actions 1…D−1 steps before every transition, with or without events (`taken_before`); None: not known.
     """
 
     before: Ints  # [m, L]: bits of the state before, padded with −1
@@ -76,6 +82,7 @@ class TrialEvents:
     row: Ints  # [e]: which transition, ascending
     bit: Ints  # [e]: what turned on
     probability: Singles | None = None  # [m, D, A]: μ of each of these actions; None: uniform
+    taken: Floats | None = None  # [D−1, A]
 
     @staticmethod
     def none() -> TrialEvents:
@@ -95,7 +102,8 @@ class TrialEvents:
             np.concatenate(as_wide([p.before for p in parts])),
             np.concatenate([p.action for p in parts]),
             np.concatenate([p.row + np.int32(start) for p, start in zip(parts, first, strict=True)]),
-            np.concatenate([p.bit for p in parts]), np.concatenate(known) if known else None)
+            np.concatenate([p.bit for p in parts]), np.concatenate(known) if known else None,
+            sum(counts[1:], counts[0]) if (counts := [p.taken for p in parts if p.taken is not None]) else None)
 
 
 @dataclass(frozen=True)
@@ -119,29 +127,50 @@ class Tested:
 
 
 def residuals(action: NDArray[np.int16], probability: Singles | None, num_actions: int) -> tuple[Singles, Singles]:
-    """r [m, D, A] and w [m, D] of actions [m, D]; 0 where the action is −1, or where one of them was impossible."""
+    """r [m, D, A] and w [m, D] of actions [m, D]; 0 where the action is −1, or the only one possible."""
     is_trial = action >= 0
     taken = np.where(is_trial, action, 0)[..., None]
     weight = is_trial.astype(np.float32)
-    if probability is not None:
-        weight *= probability.min(-1) / np.maximum(np.take_along_axis(probability, taken.astype(np.int64), -1)[..., 0], 1e-12)
-    r = np.sqrt(num_actions) * ((taken == np.arange(num_actions)) - 1.0 / num_actions)
-    return (weight[..., None] * r).astype(np.float32), weight
+    is_taken = taken == np.arange(num_actions)
+    if probability is None:
+        return (weight[..., None] * (np.sqrt(num_actions) * (is_taken - 1.0 / num_actions))).astype(np.float32), weight
+    possible = probability > 0
+    among = possible.sum(-1)  # the actions that could be taken: k of A
+    least = np.where(possible, probability, np.inf).min(-1)
+    of_taken = np.take_along_axis(probability, taken.astype(np.int64), -1)[..., 0]
+    weight *= np.where(((among > 1) | (num_actions == 1)) & (of_taken > 0), least / np.maximum(of_taken, 1e-12), 0.0)
+    k = np.maximum(among, 1)[..., None]
+    r = np.sqrt(k) * (is_taken - possible / k)
+    return (weight[..., None] * r).astype(np.float32), weight.astype(np.float32)
+
+
+def taken_before(action: NDArray[np.int16], probability: Singles | None, num_actions: int) -> Floats:
+    """How often each action was drawn 1…D−1 steps before transitions with actions [m, D], by weight w; [D−1, A]."""
+    before = action[:, 1:]
+    if probability is None:
+        row, lag = np.nonzero(before >= 0)
+        weight = None
+    else:
+        w = residuals(before, probability[:, 1:], num_actions)[1]
+        row, lag = np.nonzero(w)
+        weight = w[row, lag]
+    return np.bincount(lag * num_actions + before[row, lag], weight, before.shape[1] * num_actions).reshape(-1, num_actions).astype(
+        np.float64)
 
 
 class Sums:
-    """Rows of sums that grow: n, U, S (its lower triangle) and those of the actions before.
+    """Rows of sums that grow: n, U, S (its lower triangle), those of the actions before, and Σ‖r‖².
 
-    In single precision a sum of ones ends at 16.8 million; a kind may have more events.
+    In single precision a sum of ones ends at 16.8 million, so a row of HALVED_AT events is halved: what is old counts for less.
     """
 
-    NAMES = ("n", "u", "s", "lag_n", "lag_u")
+    NAMES = ("n", "u", "s", "lag_n", "lag_u", "own")
 
-    def __init__(self, num_actions: int, dtype: Any = np.float32):
-        k = FEATURES
+    def __init__(self, num_actions: int):
+        k, dtype = FEATURES, np.float32
         self._layout: dict[str, tuple[tuple[int, ...], Any]] = {
             "n": ((), np.float64), "u": ((num_actions, k), dtype), "s": ((k * (k + 1) // 2,), dtype),
-            "lag_n": ((LAGS - 1,), dtype), "lag_u": ((LAGS - 1, num_actions), dtype)}
+            "lag_n": ((LAGS - 1,), dtype), "lag_u": ((LAGS - 1, num_actions), dtype), "own": ((), np.float64)}
         self.size = 0
         self._arrays = {name: np.zeros((16, *shape), dtype) for name, (shape, dtype) in self._layout.items()}
 
@@ -186,7 +215,8 @@ class Trials:
         self.kind_of = np.full(num_bits, -1, np.int32)  # of every bit that was ever on
         self.row_of = np.full(num_bits, -1, np.int32)
         self._bits = np.empty(0, np.int32)  # of each row
-        self.sums, self.kind_sums = Sums(num_actions), Sums(num_actions, np.float64)
+        self.sums, self.kind_sums = Sums(num_actions), Sums(num_actions)
+        self.taken = np.zeros((LAGS - 1, num_actions))  # how often each action was drawn d steps before any transition
         self._tested = Tested.nothing(0)  # of each row, as of the last test
         self._is_stale = np.empty(0, np.bool_)  # rows with events since
         self._pairs = np.zeros((0, 2))  # how often two events of a row share their action, beyond chance, and its variance
@@ -200,6 +230,8 @@ class Trials:
 
     def update(self, events: TrialEvents) -> None:
         """Adds events to the sums."""
+        if events.taken is not None:
+            self.taken += events.taken
         if len(events.bit) == 0:
             return
         self.name_kinds(events.before)
@@ -212,9 +244,18 @@ class Trials:
             self._is_stale = np.append(self._is_stale, np.ones(len(new), np.bool_))
         self._is_stale[self.row_of[events.bit]] = True
         r, weight = residuals(events.action, events.probability, self.num_actions)
+        self._centre(r[:, 1:], weight[:, 1:])
         last = np.full(len(self.kinds), -1, np.int64)  # transition that each kind counted last
         _accumulate(events.bit, events.row, events.before, r, weight, self.row_of, self.kind_of, self._directions, last,
                     *self.sums.arrays(), *self.kind_sums.arrays())
+
+    def _centre(self, r: Singles, weight: Singles) -> None:
+        """r → r' of the actions before, [m, D−1, A], in place."""
+        among = self.taken.sum(1, keepdims=True)
+        share = np.where(among > 0, self.taken / np.maximum(among, 1e-12), 1.0 / self.num_actions)  # p_d
+        mean = np.sqrt(self.num_actions) * (share - 1.0 / self.num_actions)
+        r -= (weight[..., None] * mean).astype(np.float32)
+        r /= np.sqrt(np.maximum(1.0, self.num_actions * share)).astype(np.float32)
 
     def name_kinds(self, bits: NDArray[np.integer[Any]]) -> None:
         """Finds out the kinds of bits that were not asked for before; −1 is passed over."""
@@ -246,10 +287,10 @@ class Trials:
         found = test_sums(*sums)
         for name, array in vars(self._tested).items():
             array[rows] = getattr(found, name)
-        n, u = sums[:2]
-        # T₁ − (A−1): with n events T₁ has mean A−1 and, for uniform μ, variance 2(A−1)(1 − 1/n)
+        n, u, own = sums[0], sums[1], sums[-1]
+        # with n events T₁ has mean Σ‖r‖²/n, A−1 for uniform μ, and then variance 2(A−1)(1 − 1/n), else less
         often, is_pair = np.maximum(n, 1.0), n > 1
-        excess = (u[:, :, -1].astype(np.float64) ** 2).sum(1) / often - (self.num_actions - 1)
+        excess = ((u[:, :, -1].astype(np.float64) ** 2).sum(1) - own) / often
         self._pairs[rows, 0] = np.where(is_pair, excess, 0.0)
         self._pairs[rows, 1] = np.where(is_pair, 2 * (self.num_actions - 1) * (1 - 1 / often), 0.0)
 
@@ -266,7 +307,7 @@ class Trials:
     def state_dict(self) -> dict[str, Any]:
         """All sums, as plain arrays."""
         return {"bits": self._bits.copy(), "sums": self.sums.state_dict(), "kinds": list(self.kinds),
-                "kind_sums": self.kind_sums.state_dict()}
+                "kind_sums": self.kind_sums.state_dict(), "taken": self.taken.copy()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take back what `state_dict` gave."""
@@ -278,6 +319,7 @@ class Trials:
         self.row_of[bits] = np.arange(len(bits), dtype=np.int32)
         self.sums.load_state_dict(state["sums"])
         self.kind_sums.load_state_dict(state["kind_sums"])
+        self.taken[:] = stored_array(state["taken"], "trials taken", self.taken.shape, "f")
         self.kinds = [str(name) for name in state["kinds"]]
         self._number = {name: i for i, name in enumerate(self.kinds)}
         if self.sums.size != len(bits) or self.kind_sums.size != len(self.kinds):
@@ -288,7 +330,7 @@ class Trials:
         self.name_kinds(bits)
 
 
-def test_sums(n: Floats, u: NDArray[Any], s: NDArray[Any], lag_n: NDArray[Any], lag_u: NDArray[Any]) -> Tested:
+def test_sums(n: Floats, u: NDArray[Any], s: NDArray[Any], lag_n: NDArray[Any], lag_u: NDArray[Any], own: NDArray[Any]) -> Tested:
     """The three tests of rows of sums."""
     df = u.shape[1] - 1
     if df == 0 or len(n) == 0:  # one action: nothing to compare
@@ -323,7 +365,7 @@ def _tail(t: Floats, rank: Floats | float, n: Floats, df: int) -> Floats:
 
 @nb.njit(cache=True)
 def _accumulate(bit, row, before, r, weight, row_of, kind_of, directions, last,  # type: ignore[no-untyped-def]
-                n, u, s, lag_n, lag_u, kind_n, kind_u, kind_s, kind_lag_n, kind_lag_u):
+                n, u, s, lag_n, lag_u, own_sum, kind_n, kind_u, kind_s, kind_lag_n, kind_lag_u, kind_own):
     """One pass over the events, in which each kind counts once a transition."""
     half = directions.shape[1] // 2
     z = np.empty(2 * half + 1, np.float32)
@@ -348,18 +390,26 @@ def _accumulate(bit, row, before, r, weight, row_of, kind_of, directions, last, 
             for k in range(half):
                 z[k] = min(4.0, max(-4.0, z[k] / np.sqrt(max(1, own))))
                 z[half + k] = min(4.0, max(-4.0, z[half + k] / np.sqrt(max(1, everything))))
-        _add(g, z, r[i], weight[i], n, u, s, lag_n, lag_u)
+        _add(g, z, r[i], weight[i], n, u, s, lag_n, lag_u, own_sum)
         if last[kind] != i:
             last[kind] = i
-            _add(kind, z, r[i], weight[i], kind_n, kind_u, kind_s, kind_lag_n, kind_lag_u)
+            _add(kind, z, r[i], weight[i], kind_n, kind_u, kind_s, kind_lag_n, kind_lag_u, kind_own)
 
 
 @nb.njit(cache=True)
-def _add(g, z, r, weight, n, u, s, lag_n, lag_u):  # type: ignore[no-untyped-def]
+def _add(g, z, r, weight, n, u, s, lag_n, lag_u, own):  # type: ignore[no-untyped-def]
     """One event to the sums of row g."""
+    if n[g] >= HALVED_AT or lag_n[g].max() >= HALVED_AT:
+        n[g] *= 0.5
+        own[g] *= 0.5
+        u[g] *= np.float32(0.5)
+        s[g] *= np.float32(0.5)
+        lag_n[g] *= np.float32(0.5)
+        lag_u[g] *= np.float32(0.5)
     if weight[0] > 0:
         n[g] += weight[0]
         for a in range(r.shape[1]):
+            own[g] += r[0, a] * r[0, a]
             for k in range(len(z)):
                 u[g, a, k] += r[0, a] * z[k]
         place = 0

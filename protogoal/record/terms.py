@@ -19,16 +19,16 @@ SIGNS: dict[int, str] = {0: "○", 1: "▪", 2: "≈", 3: "∼", 4: "✕", 5: "?
 MEANINGS: dict[int, str] = {
     0: "never on",
     1: "on, but no transition ever turned it on",
-    2: "what is done before it does not matter to it",
+    2: "no sign that what is done before it matters to it",
     3: "too rare to tell, and what is done does not matter to its kind",
     4: "pursuits of it do no better than chance; tried again now and then",
-    5: "too rare so far to tell whether actions matter to it; a few of these are on offer",
-    6: "actions matter to it, and pursuits do not fail",
+    5: "not clear yet whether it can be controlled: too rare, or one action tells too little; a few of these are on offer",
+    6: "actions matter to it, or pursuits beat chance, and they do not fail",
 }
 STAGES: dict[str, str] = {
     "declared": "all goals: every bit of the space, and every AND made so far",
     "observed": "on at least once",
-    "undecided": "observed, but too rarely to tell whether actions matter to it",
+    "undecided": "observed, but not clear yet whether it can be controlled",
     "controllable": "plausible, or not reached in practice",
     "plausible": "actions matter to it, and pursuits do not fail",
     "offered": "drawn into the set that actors choose from now: plausible goals, and a few that are undecided or not reached",

@@ -30,7 +30,7 @@ from protogoal.record.terms import printable
 from protogoal.run.checksums import KEY, Changed, seal, unseal
 from protogoal.run.thin import THIN, thick, thin
 
-FORMAT = 3  # 1 had no checksum of the manifest, and no revision; 2 had every row of a goal table
+FORMAT = 4  # 1 had no checksum of the manifest, and no revision; 2 every row of a goal table; 3 no null of earlier actions
 KEPT = 2
 MOST_TEXT = 10**8  # bytes of a saved agent's texts
 ARRAY = "$array"  # {"$array": "replay/actions"} stands in state.json where an array belongs

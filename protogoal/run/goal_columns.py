@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protogoal.goals.evaluator import ProtoGoalEvaluator
-from protogoal.goals.plausibility import Verdict
+from protogoal.goals.plausibility import WORDS, Verdict
 
 NAMES_SUGGESTED = 3  # where a goal's name is not known
 
@@ -18,12 +18,12 @@ NAMES_SUGGESTED = 3  # where a goal's name is not known
 def columns_of(evaluator: ProtoGoalEvaluator) -> dict[str, NDArray[Any]]:
     """What an evaluator knows of every goal ever observed."""
     state = evaluator.snapshot()
-    told = state["count"] > 0
+    told = state["verdict"] != Verdict.UNOBSERVED
     ids = state["id"][told]
     names = {"id": ids, "name": np.array([evaluator.name(int(goal)) for goal in ids], dtype=object),
              "kind": np.array([evaluator.kind(int(goal)) for goal in ids], dtype=object)}
     chosen = {name: state[name][told] for name in ("count", "pursuits", "success", "offered", "mastered")}
-    verdict = np.array([Verdict(int(value)).name.lower().replace("_", " ") for value in state["verdict"][told]], dtype=object)
+    verdict = np.array([WORDS[Verdict(int(value))] for value in state["verdict"][told]], dtype=object)
     return names | chosen | {"verdict": verdict}
 
 

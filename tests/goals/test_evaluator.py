@@ -94,10 +94,59 @@ def test_the_order_of_transitions_and_the_ends_of_episodes_reach_the_trials():
     action, first = np.array([3, 2, 1, 0, 1, 2]), np.array([True, False, True, False, False, False])
     pge.observe(before, action, after, first=first)
     assert pge.trials.bits.tolist() == [2]
-    lag_n, lag_u = pge.trials.sums.arrays()[3:]
+    lag_n, lag_u = pge.trials.sums.arrays()[3:5]
     assert lag_n[0].tolist() == [1, 1, 1] + [0] * (LAGS - 4)  # the episode began three steps before
-    assert lag_u[0, :3].argmax(1).tolist() == [1, 0, 1]
+    assert lag_u[0, :2].argmax(1).tolist() == [1, 0]
+    assert not lag_u[0, 2].any()  # no other transition has an action three steps before: nothing to compare it with
     assert pge.trials.sums.arrays()[1][0, :, -1].argmax() == 2
+
+
+def test_transitions_told_one_at_a_time_judge_as_told_at_once():
+    rng = np.random.default_rng(0)
+    action, first = rng.integers(3, size=600), rng.random(600) < 0.02
+    policy = rng.dirichlet(np.ones(3), size=600)
+    after = np.zeros((600, 2), bool)
+    after[3:, 0] = action[:-3] == 1  # an effect three steps later
+    before = np.zeros((600, 2), bool)
+    together, apart = ProtoGoalEvaluator(2, 3), ProtoGoalEvaluator(2, 3)
+    together.observe(before, action, after, probability=policy, first=first)
+    for i in range(600):
+        if i == 300:  # what was done last is part of the state
+            state, apart = apart.state_dict(), ProtoGoalEvaluator(2, 3)
+            apart.load_state_dict(state)
+        apart.observe(before[i : i + 1], action[i : i + 1], after[i : i + 1], probability=policy[i : i + 1], first=first[i : i + 1])
+    for name, one, other in zip(together.trials.sums.NAMES, together.trials.sums.arrays(), apart.trials.sums.arrays(), strict=True):
+        if name != "lag_u":  # centred by what was known then
+            np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(together.trials.taken, apart.trials.taken, rtol=1e-4)
+    for pge in (together, apart):
+        pge.refresh()
+        assert pge.verdict[0] == Verdict.PLAUSIBLE
+        assert pge.tested.nats[0] > 0.5
+
+
+def test_what_pursuits_attain_far_more_often_is_plausible_though_one_action_tells_little():
+    pge = inert()
+    assert pge.verdict[0] == Verdict.UNDECIDED
+    assert "pursuits must tell" in pge.explain(0)
+    pge.record_pursuit([0] * 20, [True] * 20, [3] * 20)
+    pge.refresh()
+    assert pge.verdict[0] == Verdict.PLAUSIBLE
+    assert "more than twice as often" in pge.explain(0)
+    pge = inert()
+    pge.record_pursuit([0] * 20, [True] * 20, [60] * 20)  # as often as it comes by itself
+    pge.refresh()
+    assert pge.verdict[0] != Verdict.PLAUSIBLE
+
+
+def inert():
+    """A goal that comes every twentieth step or so, and depends on the action a little: p is tiny, and so are its nats."""
+    rng, pge = np.random.default_rng(0), ProtoGoalEvaluator(1, 2)
+    action = rng.integers(2, size=20_000)
+    after = rng.random(20_000) < np.where(action == 1, 0.07, 0.03)
+    pge.observe(np.zeros((20_000, 1), bool), action, after[:, None])
+    pge.refresh()
+    return pge
 
 
 def test_probabilities_of_the_policy_reach_the_trials():

@@ -44,7 +44,8 @@ def judge(observed, count, events, p, nats, most=0.0, kind=0, kind_events=0.0, k
     ({"observed": True, "count": 9, "events": 0, "p": 1, "nats": 0, "kind": -1}, Verdict.UNDECIDED),
     ({"observed": True, "count": 9, "events": FEW, "p": 1, "nats": 0}, Verdict.UNDECIDED),
     ({"observed": True, "count": 9, "events": MANY, "p": 0.5, "nats": MUCH}, Verdict.UNCONTROLLABLE),
-    ({"observed": True, "count": 9, "events": MANY, "p": 1e-9, "nats": LITTLE}, Verdict.UNCONTROLLABLE),
+    ({"observed": True, "count": 9, "events": MANY, "p": IDLE_P, "nats": LITTLE, "kind_p": 0.9}, Verdict.UNDECIDED),
+    ({"observed": True, "count": 9, "events": MANY, "p": 1e-9, "nats": LITTLE}, Verdict.UNDECIDED),  # inertia, or noise in places
     ({"observed": True, "count": 9, "events": MANY, "p": 0.5, "nats": LITTLE, "most": MUCH}, Verdict.UNDECIDED),  # good yet?
     ({"observed": True, "count": 9, "events": MANY, "p": 1e-9, "nats": MUCH, "most": MUCH}, Verdict.PLAUSIBLE),
     ({"observed": True, "count": 9, "events": FEW, "p": 1e-9, "nats": MUCH, "most": MUCH}, Verdict.PLAUSIBLE),
@@ -160,6 +161,8 @@ def test_counts_of_another_length_are_refused():
     (Verdict.UNCONTROLLABLE, {"count": 90, "events": 77.0, "nats": 0.04, "p": IDLE_P / 1000}, [f"less than {LEAST_NATS:g}", "77"]),
     (Verdict.UNCONTROLLABLE_KIND, {"count": 3, "events": 2.0}, ["2 trials", "its kind"]),
     (Verdict.UNREACHED, {"count": 3, "pursuits": 1234, "success": 0.1, "chance": 0.02}, ["10 %", "1,234", "2 %"]),
+    (Verdict.UNDECIDED, {"count": 900, "events": 800.0, "nats": 0.11, "p": 6e-81}, ["0.11 nats", "6e-81", "pursuits must tell"]),
+    (Verdict.PLAUSIBLE, {"count": 900, "events": 800.0, "nats": 0.11, "p": 6e-81, "pursuits": 50}, ["0.11 nats", "50 in all"]),
     (Verdict.UNDECIDED, {"count": 1, "events": 1.0, "p": 0.6}, ["turned on once", "1 trial:", "too few", "0.6"]),
     (Verdict.PLAUSIBLE, {"count": 5000, "events": 777.0, "nats": 1.25, "p": 3e-12}, ["1.25 nats", "3e-12", "777 trials"]),
     (Verdict.UNCONTROLLABLE, {"count": 9, "seek_max": 0.9, "seek_mean": 0.7, "avoid_mean": -0.65}, ["0.90", "0.70", "0.65"]),

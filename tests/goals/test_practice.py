@@ -11,9 +11,11 @@ from protogoal.goals.practice import (
     LEAST_LIMIT,
     LEAST_SUCCESS,
     MORE_OFTEN_EVENTS,
+    PROVEN_P,
     Practice,
     chance,
     doubt,
+    is_proven,
     limits,
 )
 from protogoal.goals.table import FADE, TASK, GoalTable
@@ -125,6 +127,37 @@ def test_a_goal_that_chance_attains_more_often_than_before_comes_back_at_once_wi
     assert practice.times(2)[0] == 0  # so an undecided goal is tried as often as a new one
     fail(table, 0, 3)
     assert not practice.judge(table)[0]  # it begins anew
+
+
+def test_a_goal_comes_back_though_chance_hardly_attained_it_for_long():
+    table, practice = GoalTable(1), Practice(1)
+    turn_on(table, 0, 20, 10_000)
+    fail(table, 0, 40)
+    assert practice.judge(table)[0]
+    for _ in range(100):  # a million steps without it
+        turn_on(table, 0, 0, 10_000)
+        assert practice.judge(table)[0]
+    looks = 0
+    while practice.judge(table)[0]:
+        turn_on(table, 0, 5, 1000)
+        looks += 1
+    assert looks <= 10
+
+
+def test_what_pursuits_prove_by_hand():
+    table = GoalTable(3)
+    for goal, comes in enumerate((10, 10, 200)):
+        turn_on(table, goal, comes, 1000)
+        table.record_pursuits([goal] * 8, [True] * 8, [10] * 8)
+    # 8 wins in 80 steps, 2 in 2,920 besides: P(Binomial(10, 160/3080) ≥ 8); the last: 8 and 192
+    for goal, others, proven in ((0, 2, True), (1, 2, True), (2, 192, False)):
+        p = stats.binom.sf(7, 8 + others, 160 / (160 + 2920))
+        assert (p < PROVEN_P) == proven
+        assert is_proven(table)[goal] == proven
+    few = GoalTable(1)
+    turn_on(few, 0, 3, 10_000)
+    few.record_pursuits([0] * 3, [True] * 3, [1] * 3)
+    assert not is_proven(few)[0]
 
 
 def test_a_goal_that_chance_attains_as_often_as_before_stays_given_up():

@@ -13,7 +13,7 @@ from scipy import stats
 
 from protogoal.goals import trials as module
 from protogoal.goals.plausibility import LEAST_NATS, discoveries
-from protogoal.goals.trials import FEATURES, LAGS, PROJECTIONS, RIDGE, TrialEvents, Trials, residuals
+from protogoal.goals.trials import FEATURES, LAGS, PROJECTIONS, RIDGE, TrialEvents, Trials, residuals, taken_before
 
 NOTHING = np.full(LAGS - 1, -1)
 
@@ -43,7 +43,8 @@ def kinds_of_three(bits):
 def test_the_sums_of_three_events_by_hand():
     trials = Trials(4, num_actions=2)
     trials.update(events([3, 3, 3], [1, 1, 0]))  # nothing is on before: z = (0, …, 0, 1)
-    n, u, s, lag_n, lag_u = (array[0] for array in trials.sums.arrays())
+    n, u, s, lag_n, lag_u, own = (array[0] for array in trials.sums.arrays())
+    assert own == pytest.approx(3 * (2 - 1))
     root = math.sqrt(2) / 2  # √2 (1 − ½)
     assert n == 3
     np.testing.assert_allclose(u[:, -1], [-root, root], rtol=1e-6)  # twice action 1, once action 0
@@ -85,7 +86,7 @@ def test_an_effect_two_steps_later_by_hand():
     past[:, 2] = 1
     trials = Trials(1, num_actions=2)
     trials.update(events([0] * 12, past))
-    n, _, _, lag_n, lag_u = (array[0] for array in trials.sums.arrays())
+    n, _, _, lag_n, lag_u, _ = (array[0] for array in trials.sums.arrays())
     assert n == 12
     assert lag_n.tolist() == [0, 12, 0, 0, 0, 0, 0]
     np.testing.assert_allclose(lag_u[1], [-12 / math.sqrt(2), 12 / math.sqrt(2)], rtol=1e-6)
@@ -138,36 +139,39 @@ def test_goals_that_each_have_an_action_of_their_own_show_as_a_kind_though_their
 # --- against the slow version -----------------------------------------------------------------------------------------
 
 
-def random_events(rng, num_bits, num_actions, with_probability, m=60):
+def random_events(rng, num_bits, num_actions, with_probability, m=60, with_taken=False):
     row = np.sort(rng.integers(m, size=2 * m))
     before = np.where(rng.random((m, 5)) < 0.3, -1, rng.integers(num_bits, size=(m, 5)))
     probability = None
     if with_probability:
         probability = rng.dirichlet(np.ones(num_actions), size=(m, LAGS))
         probability[rng.random((m, LAGS)) < 0.1] = np.eye(num_actions)[0]
+        probability[rng.random((m, LAGS, num_actions)) < 0.1] = 0.0
+        probability[..., -1] += 1.0 - probability.sum(-1)
     action = np.where(rng.random((m, LAGS)) < 0.3, -1, rng.integers(num_actions, size=(m, LAGS)))
     bit = rng.choice(num_bits // 2, size=len(row), p=rng.dirichlet(np.ones(num_bits // 2)))
-    return events(bit, action, before, probability, row)
+    taken = rng.integers(0, 50, size=(LAGS - 1, num_actions)) * (rng.random(num_actions) < 0.8)
+    return replace(events(bit, action, before, probability, row), taken=taken.astype(float) if with_taken else None)
 
 
-@given(st.integers(0, 10_000), st.integers(1, 6), st.booleans())
+@given(st.integers(0, 10_000), st.integers(1, 6), st.booleans(), st.booleans())
 @settings(max_examples=25, deadline=None)
-def test_sums_and_tests_equal_the_slow_version(seed, num_actions, with_probability):
+def test_sums_and_tests_equal_the_slow_version(seed, num_actions, with_probability, with_taken):
     rng = np.random.default_rng(seed)
     trials = Trials(12, num_actions, kinds_of_three, seed)
-    parts = [random_events(rng, 12, num_actions, with_probability) for _ in range(2)]
+    parts = [random_events(rng, 12, num_actions, with_probability, with_taken=with_taken) for _ in range(2)]
     for part in parts:
         trials.update(part)
     directions = np.random.default_rng(seed).standard_normal((12, 2 * PROJECTIONS), np.float32)
-    goals, kinds = reference.collect(TrialEvents.join(parts), num_actions, kind_of_three, directions)
+    goals, kinds = reference.collect(parts, num_actions, kind_of_three, directions)
     assert sorted(goals) == sorted(trials.bits.tolist())
     lower = np.tril_indices(FEATURES)
     for sums, rows, place in ((trials.sums, goals, trials.row_of), (trials.kind_sums, kinds, trials.kinds)):
         for key, slow in rows.items():
             i = place.index(key) if isinstance(place, list) else place[key]
-            n, u, s, lag_n, lag_u = (array[i] for array in sums.arrays())
-            for ours, theirs in zip((n, u, s, lag_n, lag_u), slow.sums(), strict=True):
-                theirs = theirs[lower] if ours is s else theirs
+            rows_of_sums = [array[i] for array in sums.arrays()]
+            for name, ours, theirs in zip(sums.NAMES, rows_of_sums, slow.sums(), strict=True):
+                theirs = theirs[lower] if name == "s" else theirs
                 np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4)
     tested, tested_kinds = trials.test(), trials.test_kinds()
     for bit, slow in goals.items():
@@ -228,9 +232,24 @@ def test_nats_are_those_of_the_test_that_tells_and_not_of_a_lag_with_two_events_
     u[0, :, -1] = np.sqrt(5) * (taken - events / 5)
     lag_n, lag_u = np.zeros((1, LAGS - 1)), np.zeros((1, LAGS - 1, 5))
     lag_n[0, 3], lag_u[0, 3] = 2.0, 2 * np.sqrt(5) * (np.arange(5) == 2) - 2 / np.sqrt(5)
-    found = module.test_sums(n, u, s, lag_n, lag_u)
+    found = module.test_sums(n, u, s, lag_n, lag_u, np.zeros(1))
     assert found.p[0] < 1e-6
     assert found.nats[0] < 0.05
+
+
+def test_noise_stays_noise_after_more_events_than_single_precision_counts():
+    rng, trials = np.random.default_rng(0), Trials(1, 2)
+    action = rng.integers(2, size=(4096, LAGS))
+    one = replace(events([0] * 4096, action), taken=taken_before(action.astype(np.int16), None, 2))
+    trials.update(one)
+    for array in trials.sums.arrays():  # as after 2^23 events like these, of which the last are to come
+        array[:] = 0
+    n, _, s, lag_n, _, own = trials.sums.arrays()
+    n[:], own[:], lag_n[:], s[0, -1] = 2.0**23 - 2048, 2.0**23 - 2048, 2.0**23 - 2048, 2.0**23 - 2048
+    trials.update(one)
+    assert n[0] == 2.0**22 + 2048
+    assert lag_n[0].tolist() == [2.0**22 + 2048] * (LAGS - 1)
+    assert trials.test().p[0] > 0.01
 
 
 def test_looking_between_changes_nothing():
@@ -314,6 +333,69 @@ def passes(bit, on, action, before, num_actions):
     return tested.p[0] < 1e-4 and tested.nats[0] >= LEAST_NATS
 
 
+def ends_episodes(rng, steps, num_actions, dies):
+    """Random actions [n, D] of episodes that the last action ends with this probability."""
+    past, rows = np.full(LAGS, -1), np.empty((steps, LAGS), np.int16)
+    for i in range(steps):
+        past = np.append(rng.integers(num_actions), past[:-1])
+        rows[i] = past
+        if past[0] == num_actions - 1 and rng.random() < dies:
+            past[:] = -1
+    return rows
+
+
+@pytest.mark.parametrize(("num_actions", "dies"), [(3, 1.0), (5, 0.3), (7, 1.0)])
+def test_noise_does_not_pass_where_an_action_ends_episodes(num_actions, dies):
+    rng = np.random.default_rng(0)
+    action = ends_episodes(rng, 12_000, num_actions, dies)
+    bits = rng.integers(50, size=len(action))
+    trials, blind = Trials(50, num_actions), Trials(50, num_actions)
+    for part in np.array_split(np.arange(len(action)), 40):
+        one = events(bits[part], action[part])
+        blind.update(one)
+        trials.update(replace(one, taken=taken_before(action[part], None, num_actions)))
+    assert trials.test_kinds().p[0] > 1e-3
+    assert (trials.test().p < 0.01).mean() < 0.05
+    assert blind.test_kinds().p[0] < 1e-12  # what ended an episode is missing before every event
+
+
+def test_the_actions_before_all_transitions_are_counted_by_their_weight():
+    action = np.full((3, LAGS), -1, np.int16)
+    action[:, 1] = [0, 1, 1]
+    action[2, 3] = 0
+    counts = np.zeros((LAGS - 1, 2))
+    counts[0], counts[2] = [1, 2], [1, 0]
+    np.testing.assert_array_equal(taken_before(action, None, 2), counts)
+    mu = np.tile(np.array([0.2, 0.8], np.float32), (3, LAGS, 1))
+    np.testing.assert_allclose(taken_before(action, mu, 2), counts * [1, 0.25], rtol=1e-6)
+
+
+def test_actions_that_are_masked_leave_trials_among_the_others():
+    rng, steps = np.random.default_rng(0), 2000
+    mu = np.full((steps, LAGS, 4), 1 / 3, np.float32)
+    mu[np.arange(steps)[:, None], np.arange(LAGS), rng.integers(1, 4, size=(steps, LAGS))] = 0.0  # one of three is not allowed
+    action = np.array([[rng.choice(4, p=p / p.sum()) for p in row] for row in mu], np.int16)
+    trials = Trials(2, 4)
+    works = action[:, 0] == 0
+    trials.update(events([0] * works.sum(), action[works], probability=mu[works]))
+    trials.update(events([1] * steps, action, probability=mu))
+    tested = trials.test()
+    assert tested.p[0] < 1e-12
+    assert tested.p[1] > 0.01
+
+
+@pytest.mark.parametrize("mu", [[0.25] * 4, [0.85, 0.05, 0.05, 0.05], [0.05, 0.45, 0.45, 0.05]])
+def test_a_kind_of_which_each_goal_has_an_action_of_its_own_shows_whatever_the_policy(mu):
+    rng, mu = np.random.default_rng(0), np.array(mu)
+    bit = np.repeat(np.arange(300), 6)
+    likely = mu * np.where(np.arange(4) == (bit % 4)[:, None], 8.0, 1.0)  # eight times as likely to come on after its own
+    likely /= likely.sum(1, keepdims=True)
+    action = (likely.cumsum(1) < rng.random((len(bit), 1))).sum(1)
+    trials = Trials(300, 4)
+    trials.update(events(bit, action, probability=np.tile(mu, (len(bit), LAGS, 1))))
+    assert trials.test_kinds().p[0] < 1e-6
+
+
 def test_an_action_that_works_three_times_in_ten_passes():
     rng = np.random.default_rng(3)
     action, before = walk(rng, 3000, 5)
@@ -367,7 +449,7 @@ def test_only_what_turned_on_has_a_row_and_memory_is_as_stated():
     trials = Trials(100_000, 5)
     trials.update(events([7, 99_999], [0, 1], rng.integers(100_000, size=(2, 4))))
     assert trials.bits.tolist() == [7, 99_999]
-    a_row = 4 * (5 * FEATURES + FEATURES * (FEATURES + 1) // 2 + (LAGS - 1) * 6) + 12
+    a_row = 4 * (5 * FEATURES + FEATURES * (FEATURES + 1) // 2 + (LAGS - 1) * 6) + 20
     assert sum(array[0].nbytes for array in trials.sums.arrays()) + 4 == a_row
     assert 500 < a_row < 560  # the figure in the docstring
     trials.update(events(np.arange(1000), np.zeros(1000)))

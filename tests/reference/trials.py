@@ -9,12 +9,24 @@ from scipy import stats
 
 
 def residual(action, mu):
-    """(r [A], w) of one action drawn from μ [A]; nothing of an action that was no trial."""
+    """(r [A], w) of one action drawn from μ [A]; nothing of an action that was no trial, or the only one possible."""
     num_actions = len(mu)
-    if action < 0 or min(mu) == 0:
+    possible = [a for a in range(num_actions) if mu[a] > 0]
+    k = len(possible)
+    if action not in possible or (k == 1 and num_actions > 1):
         return np.zeros(num_actions), 0.0
-    w = min(mu) / mu[action]
-    return np.array([w * math.sqrt(num_actions) * ((a == action) - 1 / num_actions) for a in range(num_actions)]), w
+    w = min(mu[a] for a in possible) / mu[action]
+    return np.array([w * math.sqrt(k) * ((a == action) - 1 / k) if a in possible else 0.0 for a in range(num_actions)]), w
+
+
+def centred(r, w, taken):
+    """r' of an action some steps before, where `taken` [A] counts the actions so many steps before any transition so far."""
+    num_actions = len(r)
+    if sum(taken) == 0:
+        return r
+    share = [x / sum(taken) for x in taken]
+    return np.array([(r[a] - w * math.sqrt(num_actions) * (share[a] - 1 / num_actions)) / math.sqrt(max(1, num_actions * share[a]))
+                     for a in range(num_actions)])
 
 
 def tail(t, df, n, num_actions):
@@ -45,17 +57,17 @@ class Row:
         self.events = []  # (z, r [D, A], w [D])
 
     def sums(self):
-        """n, U, S, n_d, u_d."""
+        """n, U, S, n_d, u_d, Σ‖r‖²."""
         n = sum(w[0] for _, _, w in self.events)
         u = sum(np.outer(r[0], z) for z, r, _ in self.events)
         s = sum(w[0] * np.outer(z, z) for z, _, w in self.events)
         lag_n = sum(w[1:] for _, _, w in self.events)
         lag_u = sum(r[1:] for _, r, _ in self.events)
-        return n, u, s, lag_n, lag_u
+        return n, u, s, lag_n, lag_u, sum((r[0] ** 2).sum() for _, r, _ in self.events)
 
     def test(self, ridge):
         """(n, p, nats, most) by the equations."""
-        n, u, s, lag_n, lag_u = self.sums()
+        n, u, s, lag_n, lag_u, _ = self.sums()
         num_actions, size = u.shape
         if num_actions == 1:
             return n, 1.0, 0.0, 0.0 if n > 0 else math.inf
@@ -76,9 +88,16 @@ class Row:
         return n, min(1.0, 3 * min(p for p, _ in tests)), min(max(0.0, told), math.log(num_actions)), most
 
 
-def collect(events, num_actions, kind_of, directions):
-    """The rows of goals and of kinds: two dictionaries."""
-    goals, kinds = {}, {}
+def collect(parts, num_actions, kind_of, directions):
+    """The rows of goals and of kinds, of windows one after another: two dictionaries."""
+    goals, kinds, taken = {}, {}, np.zeros((parts[0].action.shape[1] - 1, num_actions))
+    for events in parts:
+        taken = taken if events.taken is None else taken + events.taken
+        _collect(events, num_actions, kind_of, directions, taken, goals, kinds)
+    return goals, kinds
+
+
+def _collect(events, num_actions, kind_of, directions, taken, goals, kinds):
     lags = events.action.shape[1]
     uniform = np.full(num_actions, 1 / num_actions)
     counted = set()
@@ -87,7 +106,7 @@ def collect(events, num_actions, kind_of, directions):
         for d in range(lags):
             mu = uniform if events.probability is None else events.probability[i, d].astype(np.float64)
             one, weight = residual(int(events.action[i, d]), mu)
-            r.append(one)
+            r.append(one if d == 0 else centred(one, weight, taken[d - 1]))
             w.append(weight)
         kind = kind_of(bit)
         event = features(events.before[i], kind, kind_of, directions), np.array(r), np.array(w)
@@ -95,7 +114,6 @@ def collect(events, num_actions, kind_of, directions):
         if (kind, i) not in counted:
             counted.add((kind, i))
             kinds.setdefault(kind, Row()).events.append(event)
-    return goals, kinds
 
 
 def test_of_kind(kind, goals, kinds, kind_of, num_actions, ridge):
@@ -104,9 +122,9 @@ def test_of_kind(kind, goals, kinds, kind_of, num_actions, ridge):
     excess = variance = 0.0
     for bit, row in goals.items():
         if kind_of(bit) == kind:
-            n_g, u, *_ = row.sums()
+            n_g, u, *_, own = row.sums()
             if n_g > 1:
-                excess += (u[:, -1] ** 2).sum() / n_g - (num_actions - 1)
+                excess += ((u[:, -1] ** 2).sum() - own) / n_g
                 variance += 2 * (num_actions - 1) * (1 - 1 / n_g)
     if variance > 0:  # a χ² of this mean and variance: df degrees of freedom, moved by the excess
         p = min(p, stats.chi2.sf(max(0.0, variance / 2 + excess), variance / 2))
