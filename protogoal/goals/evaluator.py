@@ -49,9 +49,9 @@ class PGESettings(Settings):
     kinds: bool = True
     """What is too rare to be judged alone is judged by its kind (pruning = trials)."""
     optimism: float = ranged(0.2, 0.0, 1.0)
-    """Share of the goals drawn that may be undecided (pruning = trials)."""
+    """Share of the goals drawn, and of choices, that may be undecided (pruning = trials)."""
     retry: float = ranged(0.1, 0.0, 1.0)
-    """Share of the goals drawn that may be such as pursuits have not reached (pruning = trials)."""
+    """Share of the goals drawn, and of choices, that may be such as pursuits have not reached (pruning = trials)."""
     competence: bool = True
     """Success of real pursuits stands beside values in the choice of goals."""
     patience: float = ranged(3.0, 0.0)
