@@ -21,7 +21,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 import protogoal.envs  # noqa: F401  (registers Baba)
 from protogoal import make_goal_env
 from protogoal.experiments.arms_figures import draw_arm
-from protogoal.experiments.curves import COLOURS, read_csv, success_curves, write_csv
+from protogoal.experiments.curves import read_csv, success_curves, write_csv
 from protogoal.goals.table import TASK
 from protogoal.interop.goal_env import GoalEnvSettings
 from protogoal.interop.sb3 import GoalReplayBuffer, use_values
@@ -132,9 +132,9 @@ def plot(out):
         ours = success_curves(read_csv(RESULTS / OURS[task] / "curves.csv"))
         theirs = success_curves([row for row in rows if row["task"] == task])
         arms = {"proto-goal R2D2": ours["proto-goal R2D2"]} | {arm: theirs[arm] for arm in ARMS if arm in theirs}
-        for colour, (arm, seeds) in zip(COLOURS, arms.items(), strict=False):
-            draw_arm(axis, seeds, 1e6, colour, arm, shade=0.12)
-        axis.set(ylim=(-0.03, 1.03), title=task, xlabel="million steps")
+        for place, (arm, seeds) in enumerate(arms.items()):
+            draw_arm(axis, seeds, 1e6, place, arm, shade=0.12)
+        axis.set(ylim=(-0.03, 1.03), xlim=(0, None), title=task, xlabel="million steps")
         axis.grid(alpha=0.25)
         axis.spines[["top", "right"]].set_visible(False)
         axis.legend(frameon=False, fontsize=8)

@@ -52,20 +52,20 @@ def overview() -> Picture:
     p = Picture(860, 300, "From transitions to bits, to plausible goals, to an agent that pursues them")
     p.box(20, 105, 130, 70, ["environment", "s, a, r, s'"], GREY)
     p.box(196, 105, 152, 70, ["proto-goal space", "b(s, a, s') ∈ {0,1}ᴮ"], BLUE)
-    p.box(395, 40, 260, 200, [], ORANGE)
-    p.text(525, 58, "evaluator (PGE)", 14, bold=True)
-    for k, (name, words) in enumerate((("observed", "N(g) > 0"), ("reachable", "max V_seek"), ("controllable", "V_seek + V_avoid"),
+    p.box(395, 40, 280, 200, [], ORANGE)
+    p.text(535, 58, "evaluator (PGE)", 14, bold=True)
+    for k, (name, words) in enumerate((("observed", "N(g) > 0"), ("controllable", "trials"), ("reached", "pursuits against chance"),
                                        ("desirable", "reward + novelty"))):
-        p.box(412, 76 + 39 * k, 226, 31, [], PAPER)
+        p.box(412, 76 + 39 * k, 246, 31, [], PAPER)
         p.text(424, 92 + 39 * k, name, 13, bold=True, anchor="start")
-        p.text(628, 92 + 39 * k, words, 12, SOFT, anchor="end")
+        p.text(648, 92 + 39 * k, words, 12, SOFT, anchor="end")
     p.box(710, 105, 130, 70, ["agent", "pursues one goal"], GREEN)
     p.arrow((150, 140), (194, 140))
     p.arrow((348, 140), (393, 140))
-    p.arrow((655, 140), (708, 140))
+    p.arrow((675, 140), (708, 140))
     p.arrow((775, 175), (775, 272), (85, 272), (85, 177))
     p.text(430, 286, "actions", 12, SOFT)
-    p.arrow((740, 105), (740, 18), (525, 18), (525, 38), dashed=True)
+    p.arrow((740, 105), (740, 18), (535, 18), (535, 38), dashed=True)
     p.text(632, 10, "which pursuits succeeded: mastered goals are recombined", 11, SOFT)
     return p
 
@@ -73,9 +73,9 @@ def overview() -> Picture:
 def funnel() -> Picture:
     p = Picture(760, 250, "Each test removes proto-goals")
     steps = [("listed", "whatever might matter", 1.0, GREY), ("observed", "it has happened", 0.62, BLUE),
-             ("reachable", "it can be brought about", 0.5, BLUE), ("controllable", "acting makes a difference", 0.36, BLUE),
+             ("controllable", "acting makes a difference", 0.5, BLUE), ("reached", "pursuits succeed, beyond chance", 0.36, BLUE),
              ("offered", "K drawn by reward and novelty", 0.2, GREEN)]
-    lost = ["a ball that is not there", "only before the agent came", "the clock, the weather", "what is known by heart"]
+    lost = ["a ball that is not there", "the clock, the weather", "fails again and again", "what is known by heart"]
     for k, (name, words, share, fill) in enumerate(steps):
         y, width = 14 + 46 * k, 330 * share
         p.parts.append(f'<rect x="{190 - width / 2}" y="{y}" width="{width}" height="32" rx="4" fill="{fill}" stroke="{INK}"/>')
@@ -117,7 +117,8 @@ def hindsight() -> Picture:
     p.text(700, 112, "“word: cross”", 12)
     p.text(700, 130, "wanted, not attained", 11, SOFT)
     p.text(60, 150, "start", 12, SOFT)
-    p.text(380, 174, "learned three times over: for what was wanted, for the task, and for what was attained on the way", 12, SOFT)
+    p.text(380, 174, "The paper's hindsight: learned three times over, for what was wanted, for the task, and for what was "
+           "attained on the way", 12, SOFT)
     return p
 
 

@@ -76,6 +76,8 @@ class Comparison:
     """What makes it, where it is not `protogoal reproduce NAME`."""
     shows_goals: bool = True
     """Whether to write down and draw what its first arm discovered when."""
+    has_success: bool = True
+    """Whether the task can be won; where it pays nothing, tables have a dash."""
     shows_time: bool = False
     """Whether to draw success against wall time as well."""
     tests_first: bool = False
@@ -89,7 +91,7 @@ class Comparison:
         run(self, scale, seeds, out)
 
     def plot(self, out: Path) -> None:
-        """learning.png, time.png where wall time is asked for, goals.png where goals were written down; from the CSV alone."""
+        """learning.png, and time.png and goals.png where they are asked for: what the CSV allow, from them alone."""
         from protogoal.experiments import arms_figures
 
         arms_figures.draw(self, out)

@@ -49,10 +49,12 @@ def table(comparison: Comparison, out: Path) -> list[str]:
 
     def cells(name: str, row: Mapping[str, Any]) -> str:
         mean, low, high = row[name]
+        if not comparison.has_success:
+            return "– | –"
         return f"{mean:.2f} | {'one seed' if np.isnan(low) else f'{low:.2f}–{high:.2f}'}"
 
     return [f"| {row['arm']} | {row['seeds']} | {row['steps']:,} | {cells('last', row)} | {cells('whole', row)} "
-            f"| {when_solved(row['solved'])} |" for row in summary(comparison, out)]
+            f"| {when_solved(row['solved']) if comparison.has_success else '–'} |" for row in summary(comparison, out)]
 
 
 def leads(comparison: Comparison, out: Path) -> list[str]:
@@ -136,24 +138,53 @@ def when_solved(steps: Sequence[float], most: int = 5) -> str:
     return f"{len(found)} of {len(steps)}" + (f", {ends}" if found else "")
 
 
-def _wall_time(out: Path) -> str:
-    """From the fastest to the slowest run, in minutes, as far as they went."""
-    last: dict[tuple[str, str], float] = {}
+ENDED = 0.98
+"""A run of which so much was seen was seen to its end."""
+
+
+def wall_time(out: Path) -> str:
+    """From the fastest to the slowest run, and of all; as far as the runs were evaluated, which is said where they went on."""
+    last: dict[tuple[str, str], tuple[int, float]] = {}
     for row in read_csv(out / "curves.csv"):
-        last[row["arm"], row["seed"]] = float(row["seconds"]) / 60
-    shortest, longest, total = min(last.values()), max(last.values()), sum(last.values()) / 60
-    return f"{shortest:.0f} to {longest:.0f} minutes a run, {total:.1f} hours for the {len(last)} runs one after another"
+        last[row["arm"], row["seed"]] = int(row["step"]), float(row["seconds"])
+    seconds = [spent for _, spent in last.values()]
+    unit, name = (60.0, "minutes") if max(seconds) >= 120 else (1.0, "seconds")
+    ends = dict.fromkeys(f"{spent / unit:.0f}" for spent in (min(seconds), max(seconds)))
+    total = sum(seconds)
+    big, large = (3600.0, "hours") if total >= 3600 else (60.0, "minutes") if total >= 120 else (1.0, "seconds")
+    of_all = f"{total / big:.{int(large == 'hours')}f} {large}"
+    words = f"{' to '.join(ends)} {name} a run"
+    if len(last) > 1:
+        words += f", {of_all} for the {len(last)} runs one after another"
+    return words + _to_the_last(out, {run: step for run, (step, _) in last.items()}, "evaluation")
 
 
-def _cpu_time(out: Path) -> list[str]:
+def cpu_time(out: Path) -> list[str]:
     """CPU seconds of a run of each arm, in the mean over seeds; nothing where runs did not record them."""
-    last: dict[tuple[str, str], float] = {}
+    last: dict[tuple[str, str], tuple[int, float]] = {}
     for row in read_csv(out / "metrics.csv"):
         if row["metric"] == "time/cpu_seconds":
-            last[row["arm"], row["seed"]] = max(float(row["value"]), last.get((row["arm"], row["seed"]), 0.0))
+            run = row["arm"], row["seed"]
+            last[run] = max((int(row["step"]), float(row["value"])), last.get(run, (0, 0.0)))
     arms_of = dict.fromkeys(arm for arm, _ in last)
-    means = [f"{arm} {np.mean([spent for (a, _), spent in last.items() if a == arm]):,.0f}" for arm in arms_of]
-    return [f"- CPU seconds of a run, mean: {', '.join(means)}"] if means else []
+    means = [f"{arm} {np.mean([spent for (a, _), (_, spent) in last.items() if a == arm]):,.0f}" for arm in arms_of]
+    end = _to_the_last(out, {run: step for run, (step, _) in last.items()}, "record of them")
+    return [f"- CPU seconds of a run, mean: {', '.join(means)}{end}"] if means else []
+
+
+def _to_the_last(out: Path, seen: Mapping[tuple[str, str], int], what: str) -> str:
+    """Words for runs that went on after what was seen of them; none where all were seen to their end."""
+    made = dict(seen)
+    for name in ("curves", "metrics"):
+        for row in read_csv(out / f"{name}.csv"):
+            run = row["arm"], row["seed"]
+            if run in made:
+                made[run] = max(made[run], int(row["step"]))
+    return f"; to the last {what}, after which a run went on" if any(seen[run] < ENDED * made[run] for run in seen) else ""
+
+
+def _figure(out: Path, name: str, words: str) -> list[str]:
+    return [f"![{words}]({name}.png)", ""] if (out / f"{name}.png").exists() else []
 
 
 def describe(comparison: Comparison, scale: str, seeds: int, out: Path) -> None:
@@ -161,16 +192,18 @@ def describe(comparison: Comparison, scale: str, seeds: int, out: Path) -> None:
     rows = [TABLE_HEAD, "|---" * 8 + "|", *table(comparison, out)]
     notes = (out / "notes.md").read_text() if (out / "notes.md").exists() else ""
     figures = {"time": "learning curves against wall time", "goals": "goals discovered"}
-    others = [line for name, words in figures.items() if (out / f"{name}.png").exists() for line in (f"![{words}]({name}.png)", "")]
+    learning, others = [], [line for name, words in figures.items() for line in _figure(out, name, words)]
+    for name, words in {"learning": "learning curves", "achievements": "achievements unlocked"}.items():
+        learning += _figure(out, name, words)
     command = comparison.command or f"protogoal reproduce {comparison.name}"
     example = " ".join(arms.arguments(comparison, comparison.arms[0], comparison.first_seed, scale, Path("OUT")))
     text = "\n".join([
-        f"# {comparison.title}", "", f"The paper: {comparison.claim}", "", "![learning curves](learning.png)", "", *rows, "",
+        f"# {comparison.title}", "", f"The paper: {comparison.claim}", "", *learning, *rows, "",
         *others, *improvements(comparison, out), *(leads(comparison, out) if comparison.tests_first else ()), notes,
         f"- command: `{command} --scale {scale} --seeds {seeds}`; one run of it: `protogoal {example}`",
         f"- commit: {', '.join(sorted(set(finished.commits(out).values()))) or 'unknown'}",
         f"- machine: {os.cpu_count()} CPU cores, no GPU; date {time.strftime('%Y-%m-%d')}",
-        f"- wall time: {_wall_time(out)}", *_cpu_time(out),
+        f"- wall time: {wall_time(out)}", *cpu_time(out),
         f"- {seeds_in_words(comparison, seeds)}",
         "- interval: 95 %, Student's t over seeds; where all seeds agree the exact one (Clopper and Pearson)",
         "- raw data: `curves.csv`, `metrics.csv`, `runs.csv`", ""])

@@ -86,11 +86,13 @@ def narrow_river(steps: int) -> Comparison:
         arms, steps, 5, NO_WORKERS, {"evaluation.every": 100_000})
 
 
-def any_environment(name: str, title: str, env: str, steps: int, claim: str, **common: Any) -> Comparison:
+def any_environment(name: str, title: str, env: str, steps: int, claim: str, has_success: bool = True,
+                    **common: Any) -> Comparison:
     """An environment named by its id alone: no space, no setting of its own but which numbers of `info` count, and how often and
     how long the task is played."""
     arms = [Arm(label, "", {"env": env, "agent": agent}) for label, agent in AGENTS]
-    return compare(name, title, claim, arms, steps, smoke=NO_LIMIT | {"evaluation.max_steps": 200}, common=common)
+    return compare(name, title, claim, arms, steps, smoke=NO_LIMIT | {"evaluation.max_steps": 200}, common=common,
+                   has_success=has_success)
 
 
 def junk(level: str) -> Comparison:
@@ -100,7 +102,7 @@ def junk(level: str) -> Comparison:
         f"junk-{level}", f"U-Maze {level} beside junk",
         "a proto-goal space may be vast and mostly useless: what cannot be controlled is pruned.",
         [Arm(label, f"baba-umaze-{level}-protogoal", {"env.junk": number} if number else {}) for label, number in beside.items()],
-        STEPS[level], smoke=SOME_JUNK)
+        STEPS[level], smoke=SOME_JUNK, shows_goals=False)  # they would be those of the arm without junk
 
 
 def ablation(name: str, title: str, claim: str, arms: Mapping[str, dict[str, Any]], level: str = "small") -> Comparison:
@@ -162,7 +164,7 @@ _ALL = [
             "the proto-goal agent gets off the ground where R2D2 hardly does.",
             [Arm(label, f"minihack-wide-river-lava-{agent}") for label, agent in AGENTS], 1_000_000, smoke=NO_WORKERS),
     compare("deep-sea", "Deep Sea, 16 rows", "does not have this domain.",
-            [Arm(label, f"deep-sea-{agent}") for label, agent in AGENTS], 100_000, smoke=NO_LIMIT),
+            [Arm(label, f"deep-sea-{agent}") for label, agent in AGENTS], 100_000, smoke=NO_LIMIT, shows_goals=False),
     any_environment("multiroom", "MiniGrid MultiRoom-N4-S5-v0, which has six rooms, its own view", "MiniGrid-MultiRoom-N4-S5-v0",
                     1_000_000, "does not have this domain; Stable-Baselines3's zoo lists PPO at 0.000 after 10 million steps."),
     any_environment("multiroom-4", "MiniGrid MultiRoom-N4-S5-v1, four rooms, its own view", "MiniGrid-MultiRoom-N4-S5-v1",
@@ -176,7 +178,7 @@ _ALL = [
                     **RARELY | {"evaluation.max_steps": 4_500}),
     any_environment("crafter", "Crafter without its reward", "CrafterNoReward-v1", 1_000_000,
                     "does not have this domain; without reward RND is listed at a score of 2.0, Plan2Explore at 2.1.",
-                    info="inventory,achievements", **RARELY),
+                    has_success=False, info="inventory,achievements", **RARELY),
     ablation("p-task", "How often to follow the task", "with p_task = 0 the task is never won; 0.1 was best.",
              {f"p_task = {p}": {"pge.p_task": p} for p in (0.0, 0.05, 0.1, 0.25, 0.5)}),
     ablation("desirability", "Desirability on and off", "weighing goals by novelty and reward matters on top of plausibility.",

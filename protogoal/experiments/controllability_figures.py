@@ -85,7 +85,9 @@ def draw_values(out: Path) -> None:
             axes.set_xticks([])
             axes.set_xlim(-0.6, 1.6)
             tidy(axes)
-    grid[0, 0].set(ylim=(-LIMIT * 1.05, LIMIT * 1.05), ylabel="LSPI: mean (V_seek + V_avoid)")
+    grid[0, 0].set(ylim=(-LIMIT * 1.05, LIMIT * 1.05),
+                   ylabel=f"LSPI: mean (V_seek + V_avoid)\nvalues beyond ±{LIMIT:g} are drawn at ±{LIMIT:g}")
+    grid[0, 0].yaxis.label.set_fontsize(8.5)
     grid[1, 0].set(ylim=(-0.05, None), ylabel="trials: nats")
     from matplotlib.lines import Line2D
 

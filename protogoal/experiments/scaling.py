@@ -260,7 +260,7 @@ def _speed_words(out: Path) -> list[str]:
         steps = sum(made for (engine, _), (made, _) in seconds.items() if engine == "ray")
         for name in dict.fromkeys(row["process"] for row in rows if row["engine"] == "ray"):
             spent = sum(float(row["cpu_seconds"]) for row in rows if row["engine"] == "ray" and row["process"] == name)
-            lines.append(f"| {name} | {_digits(1000 * spent / steps)} |")
+            lines.append(f"| {scaling_figures.called(name)} | {_digits(1000 * spent / steps)} |")
     return lines
 
 

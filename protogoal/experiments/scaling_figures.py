@@ -19,11 +19,16 @@ LEARNED_BY_AN_UPDATE = 64 * 10  # transitions, with the paper's settings; one is
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7F7F7F")  # Okabe and Ito
 
 
+def called(process: str) -> str:
+    """The name of a process; the player of the task was called evaluator in what version 0.1.0 recorded."""
+    return {"evaluator": "player"}.get(process, process)
+
+
 def loads(out: Path) -> dict[str, np.ndarray]:
     """process → [rates, 2]: steps a second made, CPU seconds a second; `workers` is one simulated worker."""
     found: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for row in read_csv(out / "load.csv"):
-        found[row["process"]].append((float(row["achieved"]), float(row["cpus"])))
+        found[called(row["process"])].append((float(row["achieved"]), float(row["cpus"])))
     return {name: np.array(points) for name, points in found.items()}
 
 
@@ -32,7 +37,7 @@ def costs(out: Path) -> dict[str, float]:
     many wait. Most costly first. Simulated workers are left out, and so is the player of the task, which costs the same
     at any rate. Acting and learning, which the load only simulates, are those of components.csv, on one core."""
     fitted = {name: float((points[:, 0] * points[:, 1]).sum() / (points[:, 0] ** 2).sum())
-              for name, points in loads(out).items() if name not in ("workers", "player", "evaluator")}
+              for name, points in loads(out).items() if name not in ("workers", "player")}
     if "learner" in fitted:
         fitted["learner, without computing"] = fitted.pop("learner")
     alone = {row["component"]: float(row["cpu_seconds"]) for row in read_csv(out / "components.csv")}
@@ -58,7 +63,7 @@ def draw_load(out: Path) -> None:
     for colour, (name, cost) in zip(COLOURS, costs(out).items(), strict=False):
         points = measured.get(name.removesuffix(", without computing"))
         axes.plot(grid, grid * cost, color=colour, linewidth=1.2, linestyle="--" if points is None else "-",
-                  label=f"{name}: full at {round(1 / cost, -2):,.0f} steps/s")
+                  label=f"{name}: full at {float(f'{1 / cost:.3g}'):,.0f} steps/s")
         if points is not None:
             axes.plot(*points.T, "o", color=colour, markersize=4)
     axes.axhline(1.0, color=MUTED, linewidth=0.8)
@@ -74,7 +79,7 @@ def memory(out: Path) -> dict[str, dict[str, np.ndarray]]:
     """engine → process → [samples, 2]: minutes, megabytes (processes of one name added up)."""
     sums: dict[tuple[str, str, float], float] = defaultdict(float)
     for row in read_csv(out / "soak.csv"):
-        sums[row["engine"], row["process"], float(row["seconds"]) / 60] += float(row["megabytes"])
+        sums[row["engine"], called(row["process"]), float(row["seconds"]) / 60] += float(row["megabytes"])
     found: dict[str, dict[str, list[tuple[float, float]]]] = defaultdict(lambda: defaultdict(list))
     for (engine, process, minutes), megabytes in sums.items():
         found[engine][process].append((minutes, megabytes))

@@ -16,6 +16,7 @@ import pytest
 from protogoal.domains.default import DEFAULT
 from protogoal.experiments import EXPERIMENTS, arms, arms_figures, arms_readme, curves, experiment, redraw
 from protogoal.experiments.comparisons import COMPARISONS
+from protogoal.experiments.drawing import pyplot
 from protogoal.presets import PRESETS
 
 TAXI = arms.Comparison(
@@ -34,8 +35,7 @@ def test_arms_are_trained_collected_drawn_and_skipped_when_finished(tmp_path):
     text = (out / "README.md").read_text()
     assert "protogoal reproduce toy --scale smoke --seeds 2" in text
     assert "| proto-goal | 2 |" in text
-    assert "wall time: 0 to" in text
-    assert "for the 4 runs" in text
+    assert re.search(r"wall time: \d+( to \d+)? seconds a run, \d+ \w+ for the 4 runs one after another\n", text)
     before = {path: path.stat().st_mtime_ns for path in (out / "runs").glob("*/run.db")}
     (out / "notes.md").write_text("Seen by eye: fine.\n")
     TAXI.run("smoke", None, out)  # nothing left to train
@@ -216,6 +216,49 @@ def test_the_seeds_that_chose_the_settings_are_named_and_not_reported():
         reported = range(comparison.first_seed, comparison.first_seed + comparison.scales["cpu"].seeds)
         assert comparison.chosen_on, name
         assert name == "agent57" or not set(reported) & set(comparison.chosen_on), name  # agent57-fresh is the test of that one
+
+
+def test_times_are_told_as_far_as_runs_were_seen(tmp_path):
+    def evaluated(*runs):
+        curves.write_csv(tmp_path / "curves.csv", arms.CURVES, [("ours", seed, 100, seconds, 10, 1) for seed, seconds in runs])
+
+    def measured(last):
+        rows = [("ours", 0, 100, "time/cpu_seconds", 7.0), ("ours", 0, last, "loss", 1.0)]
+        curves.write_csv(tmp_path / "metrics.csv", arms.METRICS, rows)
+
+    measured(101)
+    evaluated((0, 660.0))
+    assert arms_readme.wall_time(tmp_path) == "11 minutes a run"
+    assert arms_readme.cpu_time(tmp_path) == ["- CPU seconds of a run, mean: ours 7"]
+    evaluated((0, 3.0), (1, 8.0))
+    assert arms_readme.wall_time(tmp_path) == "3 to 8 seconds a run, 11 seconds for the 2 runs one after another"
+    measured(400)
+    assert arms_readme.wall_time(tmp_path).endswith("; to the last evaluation, after which a run went on")
+    assert "to the last record of them" in arms_readme.cpu_time(tmp_path)[0]
+
+
+def test_figures_that_the_csv_do_not_allow_are_removed(tmp_path):
+    for name in ("learning.png", "goals.png"):
+        (tmp_path / name).write_text("an old one")
+    curves.write_csv(tmp_path / "curves.csv", arms.CURVES, [("proto-goal", 0, 100, 1.0, 10, 0)])  # one point is no curve
+    curves.write_csv(tmp_path / "achievements.csv", ("achievement", "per cent of 9 episodes"), [("wood", 22.2), ("coal", 0.0)])
+    never = replace(TAXI, shows_goals=False, has_success=False)
+    arms_figures.draw(never, tmp_path)
+    assert {path.name for path in tmp_path.glob("*.png")} == {"achievements.png"}
+    assert arms_readme.table(never, tmp_path) == ["| proto-goal | 1 | 100 | – | – | – | – | – |"]
+
+
+def test_an_arm_has_a_band_only_of_many_seeds_and_a_mark_where_it_was_cut_short():
+    def drawn(seeds, **options):
+        axis = pyplot().figure().add_subplot()
+        is_cut = arms_figures.draw_arm(axis, {k: np.array([[1.0, 0.0], [end, 1.0]]) for k, end in enumerate(seeds)}, 1.0, 0, "ours",
+                                       0.1, **options)
+        return is_cut, len(axis.lines), len(axis.collections)
+
+    assert drawn([9.0] * 3) == (False, 4, 0)
+    assert drawn([9.0] * 5) == (False, 1, 1)
+    assert drawn([9.0, 5.0], cut=8.0) == (True, 4, 0)  # the mean, two seeds, a cross
+    assert drawn([9.0] * 3, has_mean=False) == (False, 3, 0)
 
 
 def test_a_csv_survives_a_round_trip(tmp_path):

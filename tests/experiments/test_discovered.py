@@ -18,6 +18,6 @@ def row(goal, kind, mastered, seed=0):
     [row("never", "word", "")],
 ], ids=["kinds", "words", "nothing mastered"])
 def test_goals_are_drawn_by_kind_or_by_word(rows, tmp_path):
-    discovered.plot(rows, ["#000000", "#0072B2"], "title", tmp_path / "goals.png")
+    discovered.plot(rows, ["#000000", "#0072B2"], "title", tmp_path / "goals.png", end=2000.0)
     assert matplotlib.image.imread(tmp_path / "goals.png").std() > 0.01
     assert [path.name for path in tmp_path.iterdir()] == ["goals.png"]
