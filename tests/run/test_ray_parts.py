@@ -14,14 +14,16 @@ ray = pytest.importorskip("ray")
 
 from protogoal.agents.agent57.agent import Agent57  # noqa: E402
 from protogoal.agents.agent57.bandit import best_arm  # noqa: E402
+from protogoal.agents.blueprint import EnvSpaces  # noqa: E402
 from protogoal.agents.r2d2 import R2D2  # noqa: E402
 from protogoal.config import RaySettings  # noqa: E402
+from protogoal.domains.domain import make_batch_env  # noqa: E402
 from protogoal.run import training  # noqa: E402
 from protogoal.run.local import LocalSession  # noqa: E402
 from protogoal.run.ray import cluster  # noqa: E402
 from protogoal.run.ray.pacing import Pacing  # noqa: E402
 from protogoal.run.ray.player import PlayerClient  # noqa: E402
-from protogoal.run.ray.shard import shares  # noqa: E402
+from protogoal.run.ray.shard import Shard, shares  # noqa: E402
 from protogoal.run.ray.state import merge_replays, share_of_knowledge, split_replay, without_episodes  # noqa: E402
 from protogoal.run.ray.supervisor import Published  # noqa: E402
 from protogoal.run.ray.worker import Worker, WorkerClient  # noqa: E402
@@ -157,6 +159,19 @@ def test_learning_is_forgiven_what_it_could_not_learn():
     assert pacing.due(transitions=600) == 0
     pacing.acted(80, transitions=600)
     assert pacing.due(transitions=600) == 2
+
+
+@pytest.mark.parametrize(("capacity", "trace", "shards"), [(603, 10, 1), (603, 10, 4), (20, 10, 3), (600, 5, 2)])
+def test_full_shards_are_enough_to_learn_from(capacity, trace, shards):
+    replay, learner = dataclasses.replace(TINY.replay, capacity=capacity, trace_length=trace), TINY.learner
+    config = dataclasses.replace(TINY, replay=replay, ray=RaySettings(shards=shards),
+                                 learner=dataclasses.replace(learner, min_replay=10**6))
+    env, _ = make_batch_env(config.env, 1)
+    held = sum(Shard(config, EnvSpaces.of(env), i).replay.capacity * trace for i in range(shards))
+    assert Pacing(config).can_learn(held)
+    assert not Pacing(config).can_learn(held - 1)
+    soon = dataclasses.replace(config, learner=dataclasses.replace(learner, min_replay=10))
+    assert Pacing(soon).can_learn(10)  # and what was asked for, where that is less
 
 
 def test_ray_settings_are_checked():
