@@ -20,7 +20,7 @@ from protogoal.config import RaySettings  # noqa: E402
 from protogoal.domains.domain import make_batch_env  # noqa: E402
 from protogoal.run import training  # noqa: E402
 from protogoal.run.local import LocalSession  # noqa: E402
-from protogoal.run.ray import cluster  # noqa: E402
+from protogoal.run.ray import cluster, supervisor  # noqa: E402
 from protogoal.run.ray.pacing import Pacing  # noqa: E402
 from protogoal.run.ray.player import PlayerClient  # noqa: E402
 from protogoal.run.ray.shard import Shard, shares  # noqa: E402
@@ -172,6 +172,61 @@ def test_full_shards_are_enough_to_learn_from(capacity, trace, shards):
     assert not Pacing(config).can_learn(held - 1)
     soon = dataclasses.replace(config, learner=dataclasses.replace(learner, min_replay=10))
     assert Pacing(soon).can_learn(10)  # and what was asked for, where that is less
+
+
+class Asked(SimpleNamespace):
+    """A supervisor with two roles that have been asked to work, on a Ray whose clock is moved by hand; `answered` have answered."""
+
+    def __init__(self, monkeypatch):
+        super().__init__(now=100.0, during_wait=0.0, answered=set(), done=[], died=[])
+        monkeypatch.setattr(supervisor, "time", SimpleNamespace(monotonic=lambda: self.now))
+        monkeypatch.setattr(supervisor, "ray", SimpleNamespace(wait=self.wait, get=lambda answer, timeout: answer,
+                                                               kill=lambda handle: None))
+        self.people = supervisor.Supervisor(answer_seconds=10)
+        for name in ("quick", "slow"):
+            hello = SimpleNamespace(remote=lambda name=name: f"{name}'s hello")
+            process = self.people.add(name, lambda life, hello=hello: SimpleNamespace(hello=hello), self.died.append)
+            self.answered.add(f"{name}'s hello")
+            self.people.call(process, "work", name, self.done.append)
+        self.take()
+
+    def wait(self, answers, num_returns, timeout, fetch_local):
+        there = [answer for answer in answers if answer in self.answered]
+        if timeout and not there:
+            self.now += timeout
+        if timeout:
+            self.now += self.during_wait
+        return there[:num_returns], []
+
+    def take(self):
+        self.people.take(timeout=1.0)
+
+
+def test_a_role_that_has_answered_is_not_given_up_however_long_the_session_was_held_up(monkeypatch):
+    asked = Asked(monkeypatch)
+    asked.now += 3600.0  # a stop from outside, or a slow disk
+    asked.answered |= {"quick", "slow"}
+    asked.take()
+    assert (sorted(asked.done), asked.died) == (["quick", "slow"], [])
+
+
+@pytest.mark.parametrize("is_waiting", [False, True])
+def test_time_for_which_the_session_was_held_up_is_no_silence(monkeypatch, is_waiting):
+    asked = Asked(monkeypatch)
+    for _ in range(8):
+        asked.take()
+    if is_waiting:  # for answers, when it is stopped
+        asked.during_wait = 3600.0
+    else:
+        asked.now += 3600.0
+    asked.take()
+    asked.during_wait = 0.0
+    assert asked.died == []
+    asked.answered.add("quick")
+    for _ in range(3):
+        asked.take()
+    assert asked.done == ["quick"]
+    assert asked.died == ["it did not answer for 10 s"]  # and the silent is still found
 
 
 def test_ray_settings_are_checked():
