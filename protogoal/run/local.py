@@ -75,7 +75,8 @@ class LocalSession(AgentPlayer):
                     self._window(beside)
                 if agent.steps >= self.config.steps:  # before the yield: a run saved at its end is complete
                     yield last_evaluation(agent.steps, self.config.evaluation.final_episodes)
-                    self._evaluate(self.config.evaluation.final_episodes)
+                    with log.timing("loop"):
+                        self._evaluate(self.config.evaluation.final_episodes)
                 recent = log.recent(agent.steps)
                 if recent:
                     self._tell(Measured(agent.steps, recent))

@@ -128,7 +128,8 @@ def test_the_policy_for_the_task_is_the_best_over_all_workers_whoever_reported_l
 def test_evaluations_that_the_player_cannot_play_in_time_are_left_out_and_counted():
     said = []
     supervisor = SimpleNamespace(add=lambda *_: SimpleNamespace(is_ready=False))
-    context = SimpleNamespace(config=TINY, spaces=None, supervisor=supervisor, pacing=Pacing(TINY), lost=Counter(),
+    config = dataclasses.replace(TINY, steps=10_000)
+    context = SimpleNamespace(config=config, spaces=None, supervisor=supervisor, pacing=Pacing(config), lost=Counter(),
                               event=said.append)
     evaluating = PlayerClient(context, None, None)
     for step in range(250, 1750, 250):
@@ -142,6 +143,15 @@ def test_evaluations_that_the_player_cannot_play_in_time_are_left_out_and_counte
     evaluating.queue.pop(0)
     evaluating.add(2, Published())
     assert len(evaluating.queue) == 4
+
+
+def test_at_the_end_of_a_run_no_evaluation_is_due_beside_the_last():
+    supervisor = SimpleNamespace(add=lambda *_: None)
+    evaluating = PlayerClient(SimpleNamespace(config=TINY, spaces=None, supervisor=supervisor, pacing=Pacing(TINY)), None, None)
+    evaluating.context.pacing.steps = TINY.steps
+    assert not evaluating.is_due()
+    evaluating.context.pacing.steps = TINY.steps - 1
+    assert evaluating.is_due()
 
 
 def test_learning_is_forgiven_what_it_could_not_learn():

@@ -7,7 +7,6 @@ replay, counting or learning is behind.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -147,7 +146,7 @@ class WorkerClient:
         self.agent = registry.agent(context.config.agent)
         self._shared: dict[int, NDArray[Any]] = {}  # each worker's, as last reported
         self._under_way = 0  # calls
-        self.held: tuple[str, float] | None = None
+        self.held: str | None = None  # the part of the loop in which they wait
         self.vocabulary, self.space = vocabulary, space
         self.processes = [
             context.supervisor.add(f"worker {i}", partial(self.start, i), partial(self._died, i), partial(self._gone, i))
@@ -214,12 +213,12 @@ class WorkerClient:
     def hold(self, reason: str) -> None:
         """No calls now, because something is behind; the time is told as time/held_by_…."""
         if self.held is None:
-            self.held = (reason, time.perf_counter())
+            self.held = f"held_by_{reason}"
+            self.context.log.begin(self.held)
 
     def _release(self) -> None:
         if self.held is not None:
-            reason, since = self.held
-            self.context.log.spent(f"held_by_{reason}", time.perf_counter() - since)
+            self.context.log.end(self.held)
             self.held = None
 
     def _died(self, index: int, why: str) -> None:
