@@ -204,7 +204,7 @@ def play_episodes(
     env = registry.agent(config.agent).as_played(config, make_batch_env(config.env, min(episodes, 32), space)[0], network)
     try:
         settings = config.evaluation
-        result = evaluate(network, env, episodes, settings.epsilon, rng, config.longest_played(episodes), rule, wanted)
+        result = evaluate(network, env, episodes, settings.epsilon, rng, config.longest_played, rule, wanted)
     finally:
         env.close()
     if result.cut:
