@@ -254,6 +254,7 @@ def _say_success(session: Session, store: Store) -> None:
     """Writes down what counts as success; an event says so where it is more than a return above 0."""
     rule: SuccessRule = getattr(session, "success", ABOVE_0)
     store.set_meta("success", rule.words)
+    store.set_meta("success_kind", rule.kind)
     if rule != ABOVE_0 and session.step == 0:
         store.event(0, f"success at the task is {rule.words}")
 
