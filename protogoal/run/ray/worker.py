@@ -107,6 +107,10 @@ class Worker(Role):
         self.actor.load_state_dict(state)
         return self.actor.was_restored
 
+    def shared(self) -> NDArray[Any] | None:
+        """What the others must know of this one."""
+        return self.actor.shared()
+
     def know(self, space: Mapping[str, Any]) -> None:
         """Takes over what the run's proto-goal space has learned."""
         self.space.load_state_dict(space)
@@ -187,8 +191,7 @@ class WorkerClient:
 
         def done(made: Report) -> None:
             self._under_way -= 1
-            if made.shared is not None:
-                self._shared[index] = made.shared
+            self._hear(index, made.shared)
             self.arrived.append((index, Window(segments, counted, made)))
 
         def lost() -> None:
@@ -197,6 +200,10 @@ class WorkerClient:
 
         self._under_way += 1
         context.supervisor.call(process, "collect", report, done, lost)
+
+    def _hear(self, index: int, shared: NDArray[Any] | None) -> None:
+        if shared is not None:
+            self._shared[index] = shared
 
     def _known_to(self, index: int) -> NDArray[Any] | None:
         """The sum of what the workers beside this one share."""
@@ -226,6 +233,10 @@ class WorkerClient:
         self.context.lost["steps"] += lost
         self.context.event(f"worker {index} died ({why}): up to {lost:,} steps under way lost; it starts again, with its "
                           f"{self.envs_per_worker} episodes afresh")
+        known = self.agent.shared_knowledge(self._shared[index]) if index in self._shared else {}
+        if known:  # as it was last heard of
+            process = self.processes[index]
+            self.context.supervisor.call(process, "load", process.handle.begin_afresh.remote(known))
 
     def _gone(self, index: int, why: str) -> None:
         left = sum(not process.is_gone for process in self.processes)
@@ -244,6 +255,7 @@ class WorkerClient:
             known = {} if is_whole else share_of_knowledge(self.agent, states, index, self.envs_per_worker)
             answer = process.handle.load.remote(state) if is_whole else process.handle.begin_afresh.remote(known)
             self.context.supervisor.call(process, "load", answer, restored.append)
+            self.context.supervisor.call(process, "load", process.handle.shared.remote(), partial(self._hear, index))
         self.context.supervisor.settle()
         afresh = len(self.processes) - sum(restored)
         if afresh:
