@@ -161,9 +161,14 @@ class DeepConfig(Settings):
         """Episodes of the evaluation at the end."""
         return self.evaluation.final_episodes
 
-    def longest_played(self, episodes: int) -> int:
-        """Steps after which an episode of an evaluation is cut: of episodes that never end, it takes ten times the run at most."""
-        return min(self.evaluation.max_steps, max(LEAST_PLAYED, 10 * self.steps // episodes))
+    @property
+    def longest_played(self) -> int:
+        """Steps after which an episode of an evaluation is cut, the same for every figure of a run.
+
+        Where episodes never end, an evaluation of the run takes ten times its steps at most.
+        """
+        most = max(self.evaluation.episodes, self.evaluation.final_episodes)
+        return min(self.evaluation.max_steps, max(LEAST_PLAYED, 10 * self.steps // most))
 
     def with_agent(self, name: str) -> DeepConfig:
         """The same task for another agent, with that agent's settings for two cores."""

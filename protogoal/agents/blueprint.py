@@ -80,6 +80,12 @@ def updates_due(config: DeepConfig, steps: int, updates: int) -> int:
     return int((steps - settings.min_replay) * settings.replay_ratio / learned) - updates
 
 
-def can_learn(config: DeepConfig, transitions: int) -> bool:
-    """Whether enough is in replay."""
-    return transitions >= min(config.learner.min_replay, config.replay.capacity)
+def shard_segments(config: DeepConfig, shards: int) -> int:
+    """Segments that one of so many parts of replay holds."""
+    return max(1, config.replay.capacity // config.replay.trace_length // shards)
+
+
+def can_learn(config: DeepConfig, transitions: int, shards: int = 1) -> bool:
+    """Whether enough is in replay, which may be divided; a full one is enough."""
+    full = shard_segments(config, shards) * shards * config.replay.trace_length
+    return transitions >= min(config.learner.min_replay, full)

@@ -84,6 +84,11 @@ class CountBonus(R2D2):
         """The first actor has counted it all; the others hear of it."""
         return {"bonus": {"counts": joined["bonus"]["counts"] * (index == 0)}}
 
+    @classmethod
+    def shared_knowledge(cls, shared: NDArray[Any]) -> dict[str, Any]:
+        """Its counts are what it shares."""
+        return {"bonus": {"counts": shared}}
+
 
 class BitCounts:
     """How often each bit turned on, here and elsewhere; and what the next time is worth."""

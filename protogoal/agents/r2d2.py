@@ -113,6 +113,11 @@ class R2D2:
         """The part of it with which actor `index` of several begins."""
         return dict(joined)
 
+    @classmethod
+    def shared_knowledge(cls, shared: NDArray[Any]) -> dict[str, Any]:
+        """What an actor that takes the place of a lost one can know from what that had shared, as a part of its state."""
+        return {}
+
     # --- in one process -------------------------------------------------------------------------------------------
 
     evaluator: ProtoGoalEvaluator | None = None

@@ -36,17 +36,17 @@ def this_process() -> list[Any]:
     return [socket.gethostname(), os.getpid()]
 
 
-def is_gone(process: Any) -> bool:
-    """Whether a process of this machine that a record names has ended; False where nobody can tell."""
+def lives(process: Any) -> bool | None:
+    """Whether a process that a record names lives on this machine; None where nobody can tell."""
     if os.name != "posix" or not isinstance(process, list) or len(process) != 2 or process[0] != socket.gethostname():
-        return False
+        return None
     try:
         os.kill(int(process[1]), 0)
-        return False
-    except ProcessLookupError:
         return True
-    except (OSError, ValueError, TypeError, OverflowError):
+    except ProcessLookupError:
         return False
+    except (OSError, ValueError, TypeError, OverflowError):
+        return None
 
 
 def check_schema(connection: sqlite3.Connection, path: Path) -> None:

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from protogoal.record.connection import check_schema, is_gone, open_to_read
+from protogoal.record.connection import check_schema, lives, open_to_read
 
 Parameters = Sequence[Any] | dict[str, Any]
 Answer = TypeVar("Answer")
@@ -76,7 +76,7 @@ class StoreReader:
     def meta(self) -> dict[str, Any]:
         """What the run said of itself (preset, seed, …), with schema, status, started and updated."""
         facts = {key: json.loads(value) for key, value in self.rows("SELECT key, value FROM meta")}
-        if facts.get("status") == "running" and is_gone(facts.get("process")):
+        if facts.get("status") == "running" and lives(facts.get("process")) is False:
             facts["status"] = "stopped"  # killed before it could say so
         return facts
 

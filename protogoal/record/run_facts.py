@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from protogoal.goals.table import TASK
+from protogoal.record.connection import lives
 from protogoal.record.reader import StoreReader
 from protogoal.record.schema import FUNNEL
 
-SILENT_SECONDS = 120.0  # a running run that wrote nothing for so long was probably killed
+SILENT_SECONDS = 120.0  # a running run that wrote nothing for so long is busy, or was killed
 SPEED_POINTS = 20  # the speed is that of the last so many points of a curve
 TASK_TRIES = 100
 
@@ -27,7 +28,7 @@ class RunFacts:
     agent: str
     seed: int | None
     configuration: str  # alike for runs that differ in their seed alone
-    status: str  # running, silent, finished, stopped
+    status: str  # running, busy (it lives, and has not written for long), silent (nobody knows whether it lives), finished, stopped
     quiet_seconds: float | None  # since the last commit, while it runs
     total_steps: int | None
     step: int
@@ -40,7 +41,8 @@ class RunFacts:
     mean_return: float | None
     rule: str  # what counts as success, in words
     task_tries: int  # the last pursuits of the task itself, at most TASK_TRIES
-    task_wins: int  # how many of them succeeded
+    task_wins: int  # how many of them got somewhere (`SuccessRule.of_pursuit`)
+    has_success: bool  # whether those succeeded by the run's rule; else they met a reward, or ended early what only costs
     thresholds: tuple[float, float] | None  # of V_seek and of control, where the paper's rule judges; else None
     funnel: dict[str, int] | None  # after the last refresh
 
@@ -65,7 +67,8 @@ def run_facts(reader: StoreReader, label: str | None = None) -> RunFacts:
     status, quiet = str(meta.get("status", "stopped")), None
     if status == "running":
         quiet = max(0.0, time.time() - float(meta.get("updated", meta.get("started", 0.0))))
-        status = "silent" if quiet > SILENT_SECONDS else "running"
+        if quiet > SILENT_SECONDS:
+            status = "busy" if lives(meta.get("process")) else "silent"
     points = [reader.rows(f"SELECT step, seconds FROM {table} ORDER BY step DESC LIMIT 1")
               for table in ("evaluations", "refreshes")]
     recent = reader.rows(
@@ -101,6 +104,7 @@ def run_facts(reader: StoreReader, label: str | None = None) -> RunFacts:
         rule=str(meta.get("success", "")),
         task_tries=tries,
         task_wins=wins or 0,
+        has_success=meta.get("success_kind") not in ("threshold", "none"),
         thresholds=thresholds if reader.rows("SELECT 1 FROM goals WHERE seek_max IS NOT NULL LIMIT 1") else None,
         funnel=dict(zip(FUNNEL, stages[0], strict=True)) if stages else None,
     )

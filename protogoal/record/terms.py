@@ -113,7 +113,9 @@ def printable(text: str) -> str:
 
 def status_words(facts: RunFacts) -> str:
     """What the run is doing."""
-    return f"silent for {duration(facts.quiet_seconds)}: it was probably killed" if facts.status == "silent" else facts.status
+    quiet = duration(facts.quiet_seconds)
+    told = {"busy": f"busy, nothing written for {quiet}", "silent": f"silent for {quiet}: it was probably killed"}
+    return told.get(facts.status, facts.status)
 
 
 def verdict_words(verdict: int) -> str:
@@ -150,7 +152,8 @@ def task_words(facts: RunFacts) -> str:
     if not facts.task_tries:
         return ""
     tries = f"of its last {facts.task_tries:,} tries" if facts.task_tries > 1 else "of its one try"
-    return f"The task itself was pursued too: {facts.task_wins:,} {tries} succeeded."
+    what = "succeeded" if facts.has_success else "met a reward, or ended early what only costs (its share of choices follows that)"
+    return f"The task itself was pursued too: {facts.task_wins:,} {tries} {what}."
 
 
 def why(goal: Record, history: Curve | None = None) -> list[str]:

@@ -12,7 +12,7 @@ import functools
 import time
 import warnings
 from collections.abc import Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,7 @@ from protogoal.run.log import RunLog, goal_metrics, offered_metrics
 from protogoal.run.player import AgentPlayer
 from protogoal.run.stopping import ACTING
 
+CLOSING_SECONDS = 3.0  # that a window under way may take to end, where learning beside it has failed
 WATCHED_STEPS = 2_000  # of one episode that is drawn: an episode need not end
 
 
@@ -53,6 +54,7 @@ class LocalSession(AgentPlayer):
         self._next_refresh = self._next_evaluation = 0
         self._told_of_dropped = False
         self.log = RunLog()
+        self._acting: Future[Experience] | None = None  # beside, while learning goes on
 
     @property
     def step(self) -> int:
@@ -75,7 +77,8 @@ class LocalSession(AgentPlayer):
                     self._window(beside)
                 if agent.steps >= self.config.steps:  # before the yield: a run saved at its end is complete
                     yield last_evaluation(agent.steps, self.config.evaluation.final_episodes)
-                    self._evaluate(self.config.evaluation.final_episodes)
+                    with log.timing("loop"):
+                        self._evaluate(self.config.evaluation.final_episodes)
                 recent = log.recent(agent.steps)
                 if recent:
                     self._tell(Measured(agent.steps, recent))
@@ -83,17 +86,18 @@ class LocalSession(AgentPlayer):
                 yield from told
                 yield Progressed(agent.steps, log.facts)
         finally:
-            beside.shutdown(wait=False)  # an environment that hangs is not waited for
+            beside.shutdown(wait=False)  # an environment that hangs is not waited for, but by `close` for a while
 
     def _window(self, beside: ThreadPoolExecutor) -> None:
         agent, log, config = self.agent, self.log, self.config
         updates = agent.updates_due()
         randomly = agent.learner.updates == 0  # asked before the learner goes on beside
-        acting: Future[Experience] | None = beside.submit(self._act, randomly) if config.threads > 1 and updates else None
+        self._acting = beside.submit(self._act, randomly) if config.threads > 1 and updates else None
         with log.timing("learn"):
             for _ in range(updates):
                 log.learned(agent.learn())
-        experience = acting.result() if acting else self._act(randomly)
+        experience = self._acting.result() if self._acting else self._act(randomly)
+        self._acting = None
         with log.timing("remember"):
             agent.remember(experience)
             agent.publish()
@@ -161,6 +165,9 @@ class LocalSession(AgentPlayer):
         yield from play_pictures(self.config, self.playing, space, members, slots, words, seed, self.success)
 
     def close(self) -> None:
+        """Ends the environments, which nobody steps any more by then, unless one hangs."""
+        if self._acting is not None:
+            wait([self._acting], CLOSING_SECONDS)
         self.env.close()
 
     def _tell(self, event: Event) -> None:
@@ -197,7 +204,7 @@ def play_episodes(
     env = registry.agent(config.agent).as_played(config, make_batch_env(config.env, min(episodes, 32), space)[0], network)
     try:
         settings = config.evaluation
-        result = evaluate(network, env, episodes, settings.epsilon, rng, config.longest_played(episodes), rule, wanted)
+        result = evaluate(network, env, episodes, settings.epsilon, rng, config.longest_played, rule, wanted)
     finally:
         env.close()
     if result.cut:

@@ -31,6 +31,7 @@ class RunLog:
     def __init__(self) -> None:
         self.facts: dict[str, Any] = {}
         self._seconds: dict[str, float] = defaultdict(float)
+        self._began: dict[str, float] = {}  # parts that are under way: since when, or since the last report
         self._figures: dict[str, float] = defaultdict(float)  # sums over updates
         self._kinds: dict[str, list[int]] = defaultdict(lambda: [0, 0])  # pursuits, successes
         self._kind_of: dict[int, str] = {}
@@ -44,11 +45,25 @@ class RunLog:
     @contextlib.contextmanager
     def timing(self, part: str) -> Iterator[None]:
         """Adds the time spent in a with-block to a part of the loop."""
-        start = time.perf_counter()
+        self.begin(part)
         try:
             yield
         finally:
-            self.spent(part, time.perf_counter() - start)
+            self.end(part)
+
+    def begin(self, part: str) -> None:
+        """A part of the loop is under way from here on."""
+        self._began[part] = time.perf_counter()
+
+    def end(self, part: str) -> None:
+        """It is over."""
+        self.spent(part, time.perf_counter() - self._began.pop(part))
+
+    def _split(self) -> None:
+        """Counts what is under way up to now; the rest of it belongs to the next report."""
+        for part in list(self._began):
+            self.end(part)
+            self.begin(part)
 
     def spent(self, part: str, seconds: float) -> None:
         """The same for time that was measured elsewhere."""
@@ -92,7 +107,8 @@ class RunLog:
         return self._tick.figures(step)
 
     def metrics(self, step: int) -> dict[str, float]:
-        """The figures since the last call, which starts them anew."""
+        """The figures since the last call, which starts them anew; all of them are of one span of time, which ends now."""
+        self._split()
         loop = max(self._seconds["loop"], 1e-9)
         values = {
             "steps_per_second": (step - self._last_step) / loop,

@@ -216,13 +216,19 @@ def _drive(
     trusted: Mapping[str, str],
 ) -> bool:
     """Train to the end or to Ctrl-C; whatever happens, what was recorded stays readable. `trusted`: see `run.trust`."""
-    recorders: list[Any] = [store]
+    recorders: list[Any] = []
     finished = False
-    try:
+    with contextlib.ExitStack() as closing:  # one that fails to close leaves the others theirs
+
+        def take_in(recorder: Any) -> None:
+            recorders.append(recorder)
+            closing.callback(lambda: recorder.close("finished" if finished else "stopped"))
+
+        take_in(store)
         stop.listen()
         for wanted in record:
-            recorders.append(wanted if not isinstance(wanted, str) else
-                             Progress(run.config.steps, run.preset) if wanted == "progress" else named(wanted, run.path))
+            take_in(wanted if not isinstance(wanted, str) else
+                    Progress(run.config.steps, run.preset) if wanted == "progress" else named(wanted, run.path))
         saver, clips, there = _Saver(run, session, store), ClipRecorder(session, store), _Presence(run)
         _say_success(session, store)
         for event in session.train():
@@ -239,9 +245,6 @@ def _drive(
         if not finished:  # how good it was when it was stopped
             _evaluate_stopped(run, session, recorders)
         clips.finish()
-    finally:
-        for recorder in reversed(recorders):
-            recorder.close("finished" if finished else "stopped")
     words = "finished" if finished else f"stopped; go on with: protogoal resume {run.path}{' --trust' if trusted else ''}"
     print(f"{run.path}: {session.step:,} steps, {words}")
     return finished
@@ -251,6 +254,7 @@ def _say_success(session: Session, store: Store) -> None:
     """Writes down what counts as success; an event says so where it is more than a return above 0."""
     rule: SuccessRule = getattr(session, "success", ABOVE_0)
     store.set_meta("success", rule.words)
+    store.set_meta("success_kind", rule.kind)
     if rule != ABOVE_0 and session.step == 0:
         store.event(0, f"success at the task is {rule.words}")
 

@@ -7,6 +7,8 @@ import pytest
 from grids import Corridor
 from test_segments import play
 
+from protogoal.agents.blueprint import can_learn
+from protogoal.config import DeepConfig
 from protogoal.deep.replay import OFTEN, REWARD_SHARE, Replay, replay_bytes
 from protogoal.deep.segments import Segments, Sizes
 from protogoal.deep.settings import ReplaySettings
@@ -47,6 +49,16 @@ def test_more_segments_than_places_keep_the_last():
     env = Corridor(num_envs=4)
     replay, _, _ = filled(env, 4, ReplaySettings(capacity=12, trace_length=4))
     assert replay.size == 3
+
+
+@pytest.mark.parametrize("capacity", [12, 13, 15])
+def test_a_full_replay_is_enough_to_learn_from(capacity):
+    settings = ReplaySettings(capacity=capacity, trace_length=4)
+    replay, _, _ = filled(Corridor(num_envs=4), 40, settings)
+    config = DeepConfig(replay=settings)
+    assert replay.transitions == 12 < config.learner.min_replay
+    assert can_learn(config, replay.transitions)
+    assert not can_learn(config, replay.transitions - 4)
 
 
 def test_uniform_sampling_reaches_everything():

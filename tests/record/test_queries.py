@@ -8,12 +8,14 @@ import pytest
 from synthetic_runs import Bit, FakeRun
 
 from protogoal.goals.table import TASK
-from protogoal.record import queries
+from protogoal.record import queries, terms
 from protogoal.record.goal_page import SORTS, GoalFilter, goal_page
 from protogoal.record.run_facts import labels, run_facts
 from protogoal.record.schema import STATE
 from protogoal.record.statistics import wilson_interval
 from protogoal.record.store import Store, StoreReader
+
+GOT_SOMEWHERE = "met a reward, or ended early what only costs (its share of choices follows that)"
 
 
 @pytest.fixture
@@ -77,7 +79,7 @@ def test_between_two_points_of_the_curves_the_run_still_moves(tmp_path):
     run.close()
 
 
-def test_a_run_that_writes_no_more_is_called_silent(tmp_path):
+def test_a_run_that_writes_no_more_is_called_busy_where_it_is_known_to_live_and_silent_elsewhere(tmp_path):
     run = Store.create(tmp_path / "run.db")
     run.metrics(5, {"loss": 1.0})
     run.flush()
@@ -86,7 +88,15 @@ def test_a_run_that_writes_no_more_is_called_silent(tmp_path):
     with sqlite3.connect(tmp_path / "run.db") as database:
         database.execute("UPDATE meta SET value = value - 1000 WHERE key = 'updated'")
     with StoreReader(tmp_path) as reader:
-        assert run_facts(reader).status == "silent"
+        facts = run_facts(reader)
+    assert facts.status == "busy"
+    assert terms.status_words(facts).startswith("busy, nothing written for 16 min ")
+    with sqlite3.connect(tmp_path / "run.db") as database:
+        database.execute("UPDATE meta SET value = '[\"another machine\", 1]' WHERE key = 'process'")
+    with StoreReader(tmp_path) as reader:
+        facts = run_facts(reader)
+    assert facts.status == "silent"
+    assert "it was probably killed" in terms.status_words(facts)
     run.close("stopped")
     with StoreReader(tmp_path) as reader:
         assert run_facts(reader).status == "stopped"
@@ -177,6 +187,16 @@ def test_pursuits_of_the_task_are_told_apart(baba, facts):
     for text in ("the task", "-1"):
         with pytest.raises(ValueError, match="the task is no goal that is judged"):
             queries.find_goal(baba, text)
+
+
+@pytest.mark.parametrize(("kind", "what"), [("above 0", "succeeded"), ("told", "succeeded"), ("threshold", GOT_SOMEWHERE),
+                                            ("none", GOT_SOMEWHERE)])
+def test_a_pursuit_that_met_a_reward_is_not_called_a_success_where_the_rule_asks_for_more(tmp_path, kind, what):
+    with Store.create(tmp_path / "run.db", {"success_kind": kind}) as run:
+        run.pursuits(10, [TASK, TASK, TASK], [1, 1, 0], [5, 5, 5])
+    with StoreReader(tmp_path) as reader:
+        facts = run_facts(reader)
+    assert terms.task_words(facts) == f"The task itself was pursued too: 2 of its last 3 tries {what}."
 
 
 def test_an_unknown_sort_is_refused(baba, facts):

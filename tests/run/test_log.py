@@ -21,16 +21,39 @@ class Clock:
     def monotonic(self):
         return self.now
 
+    def perf_counter(self):
+        return self.now
+
     def __getattr__(self, name):
         return getattr(time, name)
+
+
+def test_what_is_under_way_counts_up_to_the_report_and_from_there_to_the_next(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(log, "time", clock)
+    run = log.RunLog()
+    with run.timing("loop"):
+        clock.now += 8.0
+        with run.timing("evaluate"):
+            clock.now += 2.0
+        first = run.metrics(500)
+        clock.now += 3.0
+    with run.timing("loop"):
+        clock.now += 2.0
+        second = run.metrics(600)
+    assert (first["steps_per_second"], first["time/evaluate"]) == pytest.approx((50.0, 0.2))
+    assert second["steps_per_second"] == pytest.approx(20.0)
+    assert "time/evaluate" not in second
 
 
 class Curves(Recorder):
     def __init__(self):
         self.points = []
+        self.values = []
 
     def metrics(self, step, values):
         self.points += [(step, name) for name in values]
+        self.values.append((step, values))
 
 
 def test_every_ten_seconds_there_are_the_figures_of_these_seconds(monkeypatch):
@@ -61,3 +84,15 @@ def test_a_run_records_them(monkeypatch):
         assert max(recent, default=0) <= step
     assert told[-1][1] == (len(told) - 1) // 3  # four seconds a turn: every third turn
     assert {"recent/return", "recent/steps_per_second", "recent/pursuit_success"} <= {name for _, name in curves.points}
+
+
+def test_the_parts_of_the_loop_are_no_more_than_all_of_it_at_every_report():
+    curves = Curves()
+    for _ in steps_of(LocalSession(dataclasses.replace(TINY, threads=1, steps=600)), curves):
+        pass
+    parts = ("act", "learn", "remember", "pge", "evaluate")
+    shares = {step: sum(values.get(f"time/{part}", 0.0) for part in parts) for step, values in curves.values
+              if "time/evaluate" in values}
+    assert sorted(shares)[-1] == 600
+    assert len(shares) == 3
+    assert all(0.0 < share <= 1.0 for share in shares.values())

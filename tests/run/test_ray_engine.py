@@ -126,7 +126,7 @@ def test_a_checkpoint_of_another_network_is_refused_in_one_line(lockstep, whole,
 @pytest.mark.parametrize("agent", [name for name in AGENTS if name != "protogoal"])
 def test_every_other_agent_in_lockstep_is_the_local_engines_too(cluster, agent):
     tiny = TINY_AGENT57 if agent == TINY_AGENT57.agent else dataclasses.replace(TINY, env=TINY_AGENT57.env).with_agent(agent)
-    config = dataclasses.replace(tiny, ray=LOCKSTEP, steps=400)
+    config = dataclasses.replace(tiny, ray=LOCKSTEP, steps=500)  # an evaluation would be due at the end: there is the last alone
     local, session = LocalSession(config), RaySession(config)
     run(local)
     run(session)

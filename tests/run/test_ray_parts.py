@@ -14,14 +14,16 @@ ray = pytest.importorskip("ray")
 
 from protogoal.agents.agent57.agent import Agent57  # noqa: E402
 from protogoal.agents.agent57.bandit import best_arm  # noqa: E402
+from protogoal.agents.blueprint import EnvSpaces  # noqa: E402
 from protogoal.agents.r2d2 import R2D2  # noqa: E402
 from protogoal.config import RaySettings  # noqa: E402
+from protogoal.domains.domain import make_batch_env  # noqa: E402
 from protogoal.run import training  # noqa: E402
 from protogoal.run.local import LocalSession  # noqa: E402
-from protogoal.run.ray import cluster  # noqa: E402
+from protogoal.run.ray import cluster, supervisor  # noqa: E402
 from protogoal.run.ray.pacing import Pacing  # noqa: E402
 from protogoal.run.ray.player import PlayerClient  # noqa: E402
-from protogoal.run.ray.shard import shares  # noqa: E402
+from protogoal.run.ray.shard import Shard, shares  # noqa: E402
 from protogoal.run.ray.state import merge_replays, share_of_knowledge, split_replay, without_episodes  # noqa: E402
 from protogoal.run.ray.supervisor import Published  # noqa: E402
 from protogoal.run.ray.worker import Worker, WorkerClient  # noqa: E402
@@ -126,7 +128,8 @@ def test_the_policy_for_the_task_is_the_best_over_all_workers_whoever_reported_l
 def test_evaluations_that_the_player_cannot_play_in_time_are_left_out_and_counted():
     said = []
     supervisor = SimpleNamespace(add=lambda *_: SimpleNamespace(is_ready=False))
-    context = SimpleNamespace(config=TINY, spaces=None, supervisor=supervisor, pacing=Pacing(TINY), lost=Counter(),
+    config = dataclasses.replace(TINY, steps=10_000)
+    context = SimpleNamespace(config=config, spaces=None, supervisor=supervisor, pacing=Pacing(config), lost=Counter(),
                               event=said.append)
     evaluating = PlayerClient(context, None, None)
     for step in range(250, 1750, 250):
@@ -140,6 +143,15 @@ def test_evaluations_that_the_player_cannot_play_in_time_are_left_out_and_counte
     evaluating.queue.pop(0)
     evaluating.add(2, Published())
     assert len(evaluating.queue) == 4
+
+
+def test_at_the_end_of_a_run_no_evaluation_is_due_beside_the_last():
+    supervisor = SimpleNamespace(add=lambda *_: None)
+    evaluating = PlayerClient(SimpleNamespace(config=TINY, spaces=None, supervisor=supervisor, pacing=Pacing(TINY)), None, None)
+    evaluating.context.pacing.steps = TINY.steps
+    assert not evaluating.is_due()
+    evaluating.context.pacing.steps = TINY.steps - 1
+    assert evaluating.is_due()
 
 
 def test_learning_is_forgiven_what_it_could_not_learn():
@@ -157,6 +169,74 @@ def test_learning_is_forgiven_what_it_could_not_learn():
     assert pacing.due(transitions=600) == 0
     pacing.acted(80, transitions=600)
     assert pacing.due(transitions=600) == 2
+
+
+@pytest.mark.parametrize(("capacity", "trace", "shards"), [(603, 10, 1), (603, 10, 4), (20, 10, 3), (600, 5, 2)])
+def test_full_shards_are_enough_to_learn_from(capacity, trace, shards):
+    replay, learner = dataclasses.replace(TINY.replay, capacity=capacity, trace_length=trace), TINY.learner
+    config = dataclasses.replace(TINY, replay=replay, ray=RaySettings(shards=shards),
+                                 learner=dataclasses.replace(learner, min_replay=10**6))
+    env, _ = make_batch_env(config.env, 1)
+    held = sum(Shard(config, EnvSpaces.of(env), i).replay.capacity * trace for i in range(shards))
+    assert Pacing(config).can_learn(held)
+    assert not Pacing(config).can_learn(held - 1)
+    soon = dataclasses.replace(config, learner=dataclasses.replace(learner, min_replay=10))
+    assert Pacing(soon).can_learn(10)  # and what was asked for, where that is less
+
+
+class Asked(SimpleNamespace):
+    """A supervisor with two roles that have been asked to work, on a Ray whose clock is moved by hand; `answered` have answered."""
+
+    def __init__(self, monkeypatch):
+        super().__init__(now=100.0, during_wait=0.0, answered=set(), done=[], died=[])
+        monkeypatch.setattr(supervisor, "time", SimpleNamespace(monotonic=lambda: self.now))
+        monkeypatch.setattr(supervisor, "ray", SimpleNamespace(wait=self.wait, get=lambda answer, timeout: answer,
+                                                               kill=lambda handle: None))
+        self.people = supervisor.Supervisor(answer_seconds=10)
+        for name in ("quick", "slow"):
+            hello = SimpleNamespace(remote=lambda name=name: f"{name}'s hello")
+            process = self.people.add(name, lambda life, hello=hello: SimpleNamespace(hello=hello), self.died.append)
+            self.answered.add(f"{name}'s hello")
+            self.people.call(process, "work", name, self.done.append)
+        self.take()
+
+    def wait(self, answers, num_returns, timeout, fetch_local):
+        there = [answer for answer in answers if answer in self.answered]
+        if timeout and not there:
+            self.now += timeout
+        if timeout:
+            self.now += self.during_wait
+        return there[:num_returns], []
+
+    def take(self):
+        self.people.take(timeout=1.0)
+
+
+def test_a_role_that_has_answered_is_not_given_up_however_long_the_session_was_held_up(monkeypatch):
+    asked = Asked(monkeypatch)
+    asked.now += 3600.0  # a stop from outside, or a slow disk
+    asked.answered |= {"quick", "slow"}
+    asked.take()
+    assert (sorted(asked.done), asked.died) == (["quick", "slow"], [])
+
+
+@pytest.mark.parametrize("is_waiting", [False, True])
+def test_time_for_which_the_session_was_held_up_is_no_silence(monkeypatch, is_waiting):
+    asked = Asked(monkeypatch)
+    for _ in range(8):
+        asked.take()
+    if is_waiting:  # for answers, when it is stopped
+        asked.during_wait = 3600.0
+    else:
+        asked.now += 3600.0
+    asked.take()
+    asked.during_wait = 0.0
+    assert asked.died == []
+    asked.answered.add("quick")
+    for _ in range(3):
+        asked.take()
+    assert asked.done == ["quick"]
+    assert asked.died == ["it did not answer for 10 s"]  # and the silent is still found
 
 
 def test_ray_settings_are_checked():

@@ -1,11 +1,14 @@
 """The local engine on Baba: interrupted and resumed = uninterrupted, to the bit."""
 
+import contextlib
 import dataclasses
 import json
 import multiprocessing
 import shutil
 import signal
 import sqlite3
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -80,6 +83,33 @@ def test_killed_at_random_moments_a_deep_run_resumes_to_the_bit(uninterrupted, t
 def test_acting_and_learning_at_once_changes_nothing(uninterrupted, tmp_path):
     training.train(tmp_path / "in_turn", "tiny", dataclasses.replace(TINY, threads=1))
     assert differences(final_state(tmp_path / "in_turn"), final_state(uninterrupted)) == []
+
+
+def test_where_learning_fails_environments_are_closed_only_after_the_window_under_way(monkeypatch):
+    session, is_acting, at_close = LocalSession(TINY), threading.Event(), []
+    act, close = session.agent.act, session.env.close
+
+    def act_slowly(randomly):
+        is_acting.set()
+        time.sleep(0.1)
+        experience = act(randomly)
+        is_acting.clear()
+        return experience
+
+    def fail():
+        assert is_acting.wait(60)
+        raise ArithmeticError("no such loss")
+
+    def close_environments():
+        at_close.append(is_acting.is_set())
+        close()
+
+    monkeypatch.setattr(session.agent, "act", act_slowly)
+    monkeypatch.setattr(session.agent, "learn", fail)
+    monkeypatch.setattr(session.env, "close", close_environments)
+    with pytest.raises(ArithmeticError, match="no such loss"), contextlib.closing(session):
+        list(session.train())
+    assert at_close == [False]
 
 
 def test_a_run_is_complete_when_its_last_checkpoint_is_written(uninterrupted, capsys):

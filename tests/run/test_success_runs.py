@@ -43,6 +43,7 @@ def test_where_no_rule_fits_return_alone_is_shown(tmp_path, capsys):
         assert facts.success is None
         assert facts.mean_return < 0
         assert "rewards are dense" in facts.rule
+        assert not facts.has_success
     assert main(["report", str(run), "--out", str(tmp_path / "report.html")]) == 0
     page = (tmp_path / "report.html").read_text()
     assert "Return at the task" in page

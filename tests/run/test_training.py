@@ -101,6 +101,23 @@ def test_a_stopped_run_records_how_good_it_was(tmp_path):
         assert database.execute("SELECT step, episodes FROM evaluations WHERE step > 0").fetchall() == [(stopped, 7)]
 
 
+def test_a_recorder_that_fails_to_close_leaves_the_others_theirs(tmp_path):
+    closed = []
+
+    class Closing(Recorder):
+        def close(self, status):
+            closed.append(status)
+
+    class Failing(Recorder):
+        def close(self, status):
+            raise OSError("the line is dead")
+
+    config = PRESETS["taxi-qlearning"].__class__(agent="qlearning", steps=2000)
+    with pytest.raises(OSError, match="the line is dead"):
+        training.train(tmp_path / "run", "taxi-qlearning", config, record=[Closing(), Failing()])
+    assert (closed, status(tmp_path / "run")) == (["finished"], "finished")
+
+
 def test_a_run_without_a_checkpoint_starts_again_from_its_configuration(tmp_path):
     config = PRESETS["taxi-qlearning"].__class__(agent="qlearning", steps=3000)
     RunDirectory.create(tmp_path / "early", "taxi-qlearning", config)  # killed before anything else was written

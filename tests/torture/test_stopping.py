@@ -19,6 +19,7 @@ from protogoal.agents.r2d2 import R2D2  # noqa: E402
 from protogoal.deep.act import WantedGoal, evaluate  # noqa: E402
 from protogoal.envs.user_envs import own_batch  # noqa: E402
 from protogoal.presets import PRESETS  # noqa: E402
+from protogoal.run import local  # noqa: E402
 
 HERE = Path(__file__).parent
 OWN = ["--space", "bad_envs:cells", "--actor.num_envs", "2", "--network.hidden", "16", "--network.rank", "8",
@@ -55,10 +56,26 @@ def test_of_episodes_that_sometimes_end_all_are_counted_once():
 
 def test_an_evaluation_takes_no_more_than_ten_times_its_run():
     config = PRESETS["baba-umaze-small-protogoal"]
-    limits = [dataclasses.replace(config, steps=steps).longest_played(100) for steps in (3_000, 50_000, 10**6)]
+    limits = [dataclasses.replace(config, steps=steps).longest_played for steps in (3_000, 50_000, 10**6)]
     assert limits == [1_000, 5_000, 10_000]
     short = dataclasses.replace(config.evaluation, max_steps=200)
-    assert dataclasses.replace(config, evaluation=short, steps=3_000).longest_played(100) == 200
+    assert dataclasses.replace(config, evaluation=short, steps=3_000).longest_played == 200
+
+
+def test_every_evaluation_of_a_run_has_the_same_limit(monkeypatch):
+    limits = set()
+
+    def played(network, env, episodes, epsilon, rng, max_steps, rule, wanted=None):
+        limits.add(max_steps)
+        return evaluate(network, env, 1, epsilon, rng, 100, rule, wanted)
+
+    monkeypatch.setattr(local, "evaluate", played)
+    config = dataclasses.replace(TINY, steps=3_000, evaluation=dataclasses.replace(TINY.evaluation, episodes=2, final_episodes=4))
+    session = local.LocalSession(config)
+    for episodes in (2, 4, 50):
+        session.evaluate(episodes, seed=0)
+    session.close()
+    assert limits == {7_500}
 
 
 def test_episodes_that_end_are_played_as_without_a_limit():

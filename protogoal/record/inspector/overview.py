@@ -125,7 +125,7 @@ def _tiles(facts: RunFacts, colour: str) -> Node:
     preset = facts.preset + ("" if facts.seed is None else f", seed {facts.seed}")
     says_it_all = facts.label == f"{facts.preset}-{facts.seed}"  # as a run is called where nobody named it
     left = ""
-    if facts.status == "running" and facts.total_steps and facts.speed:
+    if facts.status in ("running", "busy") and facts.total_steps and facts.speed:
         left = f"{terms.duration(max(0, facts.total_steps - facts.step) / facts.speed)} left"
     head = h("div", h("strong", facts.label, class_="run-name"),
              h("span", terms.status_words(facts), class_=f"status {facts.status}"),
@@ -140,7 +140,8 @@ def _tiles(facts: RunFacts, colour: str) -> Node:
     task = None
     if facts.task_tries:
         tries = f"{facts.task_wins:,} of {facts.task_tries:,} tries"
-        task = h("div", h("small", "task, training"), h("b", terms.percent(facts.task_wins / facts.task_tries)), h("small", tries),
+        name = "task, training" if facts.has_success else "task got somewhere"
+        task = h("div", h("small", name), h("b", terms.percent(facts.task_wins / facts.task_tries)), h("small", tries),
                  class_="tile task", title=terms.task_words(facts))
     return h(
         "div", head, _tile("success", terms.percent(facts.success), interval, title=facts.rule),

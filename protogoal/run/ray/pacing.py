@@ -22,21 +22,25 @@ class Pacing:
         self.config = config
         self.steps = self.updates = self.promised = self.forgiven = 0
 
+    def can_learn(self, transitions: int) -> bool:
+        """Whether enough is in the shards together."""
+        return can_learn(self.config, transitions, self.config.ray.shards)
+
     def acted(self, steps: int, transitions: int) -> None:
         """`steps` more were acted, while `transitions` were in replay."""
         self.steps += steps
-        if self.updates and not can_learn(self.config, transitions):
+        if self.updates and not self.can_learn(transitions):
             self.forgiven += steps
 
     def due(self, transitions: int) -> int:
         """Updates that may be asked of the learner now."""
-        if not can_learn(self.config, transitions):
+        if not self.can_learn(transitions):
             return 0
         return max(0, updates_due(self.config, self.steps - self.forgiven, self.updates + self.promised))
 
     def must_wait(self, transitions: int) -> bool:
         """Whether learning is so far behind that acting has to wait for it."""
-        if not can_learn(self.config, transitions):
+        if not self.can_learn(transitions):
             return False
         return updates_due(self.config, self.steps - self.forgiven, self.updates) >= self.config.ray.max_lag
 

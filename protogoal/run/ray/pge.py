@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import ray
 
-from protogoal.agents.blueprint import EnvSpaces, can_learn, make_evaluator
+from protogoal.agents.blueprint import EnvSpaces, make_evaluator
 from protogoal.agents.counting import Counted, count
 from protogoal.config import DeepConfig
 from protogoal.deep.relabel import KnownGoals
@@ -146,7 +146,7 @@ class PGEClient:
         if not process.is_ready or context.supervisor.waiting(process, "refresh") or context.supervisor.waiting(process, "state"):
             return
         included = len(self._counted)  # what was sent before is in the answer, since a role answers in order
-        if can_learn(context.config, self.replay.transitions) and context.pacing.steps >= self.next_refresh:
+        if context.pacing.can_learn(self.replay.transitions) and context.pacing.steps >= self.next_refresh:
             self.next_refresh = context.pacing.steps + context.config.refresh_every
             answer = process.handle.refresh.remote(dict(self.replay.sizes))
             done = lambda result: self._refreshed(result, included)  # noqa: E731

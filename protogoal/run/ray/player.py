@@ -74,9 +74,10 @@ class PlayerClient:
 
     def is_due(self) -> bool:
         """Whether it is time; asked once for each evaluation."""
-        if self.context.pacing.steps < self.next_step:
+        config = self.context.config
+        if not self.next_step <= self.context.pacing.steps < config.steps:  # the last one is the session's
             return False
-        self.next_step += self.context.config.evaluation.every
+        self.next_step += config.evaluation.every
         return True
 
     def add(self, episodes: int, weights: Published) -> None:

@@ -89,7 +89,8 @@ class RaySession:
             context.log.facts["ratio"] = context.pacing.ratio
             if self.step >= config.steps:
                 yield last_evaluation(self.step, config.evaluation.final_episodes)
-                self._finish()
+                with context.log.timing("loop"):
+                    self._finish()
             recent = context.log.recent(self.step)
             if recent:
                 context.tell(Measured(self.step, recent))

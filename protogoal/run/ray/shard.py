@@ -15,7 +15,7 @@ import numpy as np
 from ray.exceptions import RayError, RayTaskError
 
 from protogoal import registry
-from protogoal.agents.blueprint import EnvSpaces, Seeds
+from protogoal.agents.blueprint import EnvSpaces, Seeds, shard_segments
 from protogoal.config import DeepConfig
 from protogoal.deep.replay import Replay
 from protogoal.deep.segments import Segments
@@ -41,7 +41,7 @@ class Shard(Role):
     """Shard `index`; its draws are the local engine's if it is the only one."""
 
     def __init__(self, config: DeepConfig, spaces: EnvSpaces, index: int):
-        settings = replace(config.replay, capacity=shard_segments(config) * config.replay.trace_length)
+        settings = replace(config.replay, capacity=shard_segments(config, config.ray.shards) * config.replay.trace_length)
         memory = memory_bytes()
         most = widest_lists(replace(config, replay=settings), spaces, memory and SHARE * memory / config.ray.shards)
         self.replay = Replay(registry.agent(config.agent).stored(config, spaces), settings, most)
@@ -87,11 +87,6 @@ class Shard(Role):
             if name in state:
                 generator.bit_generator.state = state[name]
         return self.replay.transitions
-
-
-def shard_segments(config: DeepConfig) -> int:
-    """Segments that one shard holds."""
-    return max(1, config.replay.capacity // config.replay.trace_length // config.ray.shards)
 
 
 def shares(total: int, sizes: Mapping[int, int]) -> dict[int, int]:
@@ -161,7 +156,8 @@ class ReplayClient:
 
     def load(self, replay: Mapping[str, Any], generators: Mapping[str, Any]) -> None:
         """Goes on from the state of one replay, divided among the shards; the generators are the first one's."""
-        parts = split_replay(replay, len(self.processes), shard_segments(self.context.config))
+        shards = len(self.processes)
+        parts = split_replay(replay, shards, shard_segments(self.context.config, shards))
         for i, (process, part) in enumerate(zip(self.processes, parts, strict=True)):
             state = {"replay": part} | (dict(generators) if i == 0 else {})
             self.context.supervisor.call(process, "load", process.handle.load.remote(state), partial(self.sizes.__setitem__, i))

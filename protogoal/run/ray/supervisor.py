@@ -12,7 +12,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import ray
@@ -96,6 +96,7 @@ class Supervisor:
         self.answer_seconds = answer_seconds
         self._calls: dict[Any, Call] = {}
         self._waiting: Counter[tuple[str, str]] = Counter()
+        self._looked = time.monotonic()  # when answers were taken last
 
     def add(
         self, name: str, start: Callable[[int], Any], lost: Callable[[str], None], gone: Callable[[str], None] | None = None
@@ -135,18 +136,25 @@ class Supervisor:
         return call
 
     def take(self, timeout: float) -> None:
-        """Waits up to `timeout` seconds for answers and deals with all that are there."""
+        """Waits up to `timeout` seconds for answers and deals with all that are there; then gives up who was silent too long."""
         if not self._calls:
             return
-        first, _ = ray.wait(list(self._calls), num_returns=1, timeout=timeout, fetch_local=False)
-        self._give_up_the_silent()
-        if not first or not self._calls:
-            return
+        ray.wait(list(self._calls), num_returns=1, timeout=timeout, fetch_local=False)
+        now = time.monotonic()  # whoever is not among the answered has not answered by then
+        self._forgive(now - self._looked - timeout, now)
+        self._looked = now
         answered, _ = ray.wait(list(self._calls), num_returns=len(self._calls), timeout=0, fetch_local=False)
         for answer in answered:
             call = self._pop(answer)
             if call is not None:
                 self._deal_with(call, answer)
+        self._give_up_the_silent(now)
+
+    def _forgive(self, seconds: float, now: float) -> None:
+        """Time for which this process itself was held up, by a save or a stop (the roles may have stopped too), is no silence."""
+        if seconds > 0:
+            for answer, call in self._calls.items():
+                self._calls[answer] = replace(call, since=min(now, call.since + seconds))
 
     def _deal_with(self, call: Call, answer: Any) -> None:
         try:
@@ -167,8 +175,7 @@ class Supervisor:
             call.process.failures = 0
         call.done(value)
 
-    def _give_up_the_silent(self) -> None:
-        now = time.monotonic()
+    def _give_up_the_silent(self, now: float) -> None:
         for call in list(self._calls.values()):
             patience = PATIENCE.get(call.what, 1) * self.answer_seconds
             if now - call.since > patience and call.life == call.process.life and not call.process.is_gone:

@@ -7,7 +7,6 @@ replay, counting or learning is behind.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -108,6 +107,10 @@ class Worker(Role):
         self.actor.load_state_dict(state)
         return self.actor.was_restored
 
+    def shared(self) -> NDArray[Any] | None:
+        """What the others must know of this one."""
+        return self.actor.shared()
+
     def know(self, space: Mapping[str, Any]) -> None:
         """Takes over what the run's proto-goal space has learned."""
         self.space.load_state_dict(space)
@@ -147,7 +150,7 @@ class WorkerClient:
         self.agent = registry.agent(context.config.agent)
         self._shared: dict[int, NDArray[Any]] = {}  # each worker's, as last reported
         self._under_way = 0  # calls
-        self.held: tuple[str, float] | None = None
+        self.held: str | None = None  # the part of the loop in which they wait
         self.vocabulary, self.space = vocabulary, space
         self.processes = [
             context.supervisor.add(f"worker {i}", partial(self.start, i), partial(self._died, i), partial(self._gone, i))
@@ -188,8 +191,7 @@ class WorkerClient:
 
         def done(made: Report) -> None:
             self._under_way -= 1
-            if made.shared is not None:
-                self._shared[index] = made.shared
+            self._hear(index, made.shared)
             self.arrived.append((index, Window(segments, counted, made)))
 
         def lost() -> None:
@@ -198,6 +200,10 @@ class WorkerClient:
 
         self._under_way += 1
         context.supervisor.call(process, "collect", report, done, lost)
+
+    def _hear(self, index: int, shared: NDArray[Any] | None) -> None:
+        if shared is not None:
+            self._shared[index] = shared
 
     def _known_to(self, index: int) -> NDArray[Any] | None:
         """The sum of what the workers beside this one share."""
@@ -214,12 +220,12 @@ class WorkerClient:
     def hold(self, reason: str) -> None:
         """No calls now, because something is behind; the time is told as time/held_by_…."""
         if self.held is None:
-            self.held = (reason, time.perf_counter())
+            self.held = f"held_by_{reason}"
+            self.context.log.begin(self.held)
 
     def _release(self) -> None:
         if self.held is not None:
-            reason, since = self.held
-            self.context.log.spent(f"held_by_{reason}", time.perf_counter() - since)
+            self.context.log.end(self.held)
             self.held = None
 
     def _died(self, index: int, why: str) -> None:
@@ -227,6 +233,10 @@ class WorkerClient:
         self.context.lost["steps"] += lost
         self.context.event(f"worker {index} died ({why}): up to {lost:,} steps under way lost; it starts again, with its "
                           f"{self.envs_per_worker} episodes afresh")
+        known = self.agent.shared_knowledge(self._shared[index]) if index in self._shared else {}
+        if known:  # as it was last heard of
+            process = self.processes[index]
+            self.context.supervisor.call(process, "load", process.handle.begin_afresh.remote(known))
 
     def _gone(self, index: int, why: str) -> None:
         left = sum(not process.is_gone for process in self.processes)
@@ -245,6 +255,7 @@ class WorkerClient:
             known = {} if is_whole else share_of_knowledge(self.agent, states, index, self.envs_per_worker)
             answer = process.handle.load.remote(state) if is_whole else process.handle.begin_afresh.remote(known)
             self.context.supervisor.call(process, "load", answer, restored.append)
+            self.context.supervisor.call(process, "load", process.handle.shared.remote(), partial(self._hear, index))
         self.context.supervisor.settle()
         afresh = len(self.processes) - sum(restored)
         if afresh:
