@@ -9,8 +9,8 @@ pursuits of g (old ones fade), and λ(g) how often a step turns g on while other
 Nothing is given up for good. Such a goal stays on offer at a low rate (`desirability.draw_rationed`), ever more seldom with every
 ten pursuits that fail again; one that passes the test of control stays at its low rate. A success brings it back, and where
 chance turns it on more often than before it was given up, it comes back at once, its failures forgotten: with k events in t steps
-before, and k' in t' since, k' is Binomial(k + k', t'/(t + t')) if nothing changed, and p = P(at least k') < 1/200. "Before" grows
-to now whenever t' reaches t, or the goal fails ten times more, so that a dry time does not hide what comes after it.
+before, and k' in t' since, k' is Binomial(k + k', t'/(t + t')) if nothing changed, and p = P(at least k') < 1/100. "Before" grows
+to now whenever t' reaches t and k'/t' is no more than k/t, so that a dry time does not hide what comes after it.
 
 Pursuits prove control as well: where things have inertia, or effects come late, no single action tells much. An undecided goal
 that w of its pursuits attained in T steps, and chance k times in the t steps besides, is plausible if w ≥ 4 and
@@ -43,7 +43,7 @@ DOUBT_OF_KIND = 0.01  # the same for a kind's rare goals together: 44 failures a
 FEWEST = 4.0  # pursuits to judge by
 RARE = 8  # a goal that turned on more often is judged for itself
 RECENT_OF_KIND = 100.0  # pursuits of a kind's rare goals that are remembered
-MORE_OFTEN_P = 0.005  # chance has become better, beyond chance
+MORE_OFTEN_P = 0.01  # chance has become better, beyond chance
 MORE_OFTEN_EVENTS = 3
 PROVEN_WINS = 4
 PROVEN_RATIO = 2.0  # a goal on half of the time turns on twice as often in the rest, in which alone it is pursued
@@ -112,7 +112,8 @@ class Practice:
         later = np.maximum(steps - self._steps_then[g], 0)
         p = bdtrc(np.maximum(since - 1.0, 0.0), np.maximum(since + self._count_then[g], 1), later / np.maximum(steps, 1))
         more_often = given_up & fails & (since >= MORE_OFTEN_EVENTS) & (p < MORE_OFTEN_P)
-        from_now = new | again | (later >= self._steps_then[g])
+        is_dry = (later >= self._steps_then[g]) & (since * self._steps_then[g] <= later * self._count_then[g])
+        from_now = new | is_dry
         self._count_then[g[from_now]], self._steps_then[g[from_now]] = others[from_now], steps[from_now]
         table.forget_pursuits(g[more_often])
         self._times[g[more_often]] = 0
