@@ -95,7 +95,7 @@ def in_words(told: dict[str, Any]) -> str:
     for name, part in told["parts"].items():
         kinds = list(part["kinds"])
         shown = ", ".join(kinds[:6]) + (f", … ({len(kinds):,} kinds)" if len(kinds) > 6 else "")
-        examples = "; ".join(part["examples"]) or "found while reading"
+        examples = "; ".join(part["examples"]) or ("found while reading" if part["size"] else "none")
         shown_as = "info, which the network does not see" if name == INFO else name
         lines += [f"  {shown_as}: {part['size']:,}", f"    kinds     {shown}", f"    examples  {examples}"]
     if told["more_in_info"]:
