@@ -82,7 +82,8 @@ def _part(space: Any) -> dict[str, Any]:
     ids = np.unique(np.linspace(0, space.size - 1, min(space.size, LOOKED_AT)).astype(np.int64))
     kinds = Counter(_word(space, "kind", int(i)) for i in ids)
     spread = ids[np.linspace(0, len(ids) - 1, 8 * EXAMPLES).astype(int)]
-    names = [name for name in dict.fromkeys(_word(space, "name", int(i)) for i in spread) if not name.endswith(")") or "(not " not in name]
+    named = dict.fromkeys(_word(space, "name", int(i)) for i in spread)
+    names = [name for name in named if not name.endswith(")") or "(not " not in name]
     examples = [names[i] for i in np.unique(np.linspace(0, len(names) - 1, EXAMPLES).astype(int))] if names else []
     return {"size": space.size, "kinds": dict(kinds.most_common()), "examples": examples}
 

@@ -55,7 +55,7 @@ class ClipRecorder:
                 self._clip(step, goal, self._session.play(goal, seed=step))
         except Exception as error:  # a missing font or video driver must not end a training run
             self._can_play = False
-            self._store.event(step, f"no clips from here on: {_why(error)}")
+            self._store.event(step, f"no clips from here on: {plain_words(error)}")
         now = time.monotonic()
         self._due = now + max(FIRST_SECONDS, (now - start) / SHARE)
 
@@ -73,7 +73,7 @@ class ClipRecorder:
         self._store.clip(step, "player" if goal is None else "pursuit", -1 if goal is None else goal, success, gif)
 
 
-def _why(error: Exception) -> str:
+def plain_words(error: Exception) -> str:
     """An error as one plain sentence; what an environment failed with is one already."""
     words = " ".join(first_line(str(error)).split()).rstrip(" :")
     if isinstance(error, EnvironmentFailure):
