@@ -247,7 +247,7 @@ observing("discrete_below", -5, r"-5 in 'observation'; its space allows 0…7", 
 observing("discrete_shifted", 9, r"9 in 'observation'; its space allows 10…12", spaces.Discrete(3, start=10))
 observing("discrete_far_beyond", 2**70, r"'observation' as int, declared is int64|.* in 'observation'", spaces.Discrete(8))
 observing("discrete_fraction", 0.5, "0.5 in 'observation', declared is int64", spaces.Discrete(8))
-observing("discrete_of_wrong_shape", np.array([1]), r"'observation' of shape \(1,\), declared is \(\)", spaces.Discrete(8))
+observing("discrete_of_wrong_shape", np.array([1, 2]), r"'observation' of shape \(2,\), declared is \(\)", spaces.Discrete(8))
 observing("planes_300", np.full((2, 3, 3), 300), "300 in 'observation', declared is uint8", PLANES)
 observing("planes_2", np.full((2, 3, 3), 2, np.uint8), "2 in 'observation'; its space allows 0…1", PLANES)
 observing("planes_minus_1", np.full((2, 3, 3), -1), "-1 in 'observation', declared is uint8", PLANES)

@@ -15,6 +15,7 @@ torch = pytest.importorskip("torch")
 
 from reference.tiny_deep import TINY  # noqa: E402
 
+from protogoal import config as config_module  # noqa: E402
 from protogoal.agents.r2d2 import R2D2  # noqa: E402
 from protogoal.deep.act import WantedGoal, evaluate  # noqa: E402
 from protogoal.domains.user_env import OwnSettings  # noqa: E402
@@ -81,8 +82,9 @@ def test_every_evaluation_of_a_run_has_the_same_limit(monkeypatch):
     assert limits == {7_500, 10_000}, "who asks for an evaluation has the setting alone"
 
 
-def test_it_is_said_which_limit_cut_an_evaluation():
-    config = dataclasses.replace(TINY, env=OwnSettings("bad_envs:never_ends", "bad_envs:cells"), steps=100)
+def test_it_is_said_which_limit_cut_an_evaluation(monkeypatch):
+    monkeypatch.setattr(config_module, "LEAST_PLAYED", 30)
+    config = dataclasses.replace(TINY, env=OwnSettings("bad_envs:never_ends", "bad_envs:cells"), steps=6)
     short = dataclasses.replace(config, evaluation=dataclasses.replace(config.evaluation, max_steps=20))
     said = []
     for some in (config, short):
@@ -91,7 +93,7 @@ def test_it_is_said_which_limit_cut_an_evaluation():
             session.evaluate(1, seed=0, as_in_run=True)
         said.append(str(caught[0].message))
         session.close()
-    assert "within 1,000 steps (all that a run of 100 steps allows; evaluation.max_steps is 10,000)" in said[0]
+    assert "within 30 steps (all that a run of 6 steps allows; evaluation.max_steps is 10,000)" in said[0]
     assert "within 20 steps (evaluation.max_steps)" in said[1]
 
 
