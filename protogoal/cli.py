@@ -321,8 +321,23 @@ def _presets(wanted: str | None = None) -> dict[str, Any]:
         return PRESETS
     known = PRESETS | announced_presets()
     if wanted is not None and wanted not in known:
-        raise ValueError(f"unknown preset {wanted!r}{_nearest(wanted, known)} (protogoal envs lists them all)")
+        raise ValueError(f"unknown preset {wanted!r}{_hint(wanted, known)} (protogoal envs lists them all)")
     return known
+
+
+def _hint(wanted: str, known: Any) -> str:
+    """What may have been meant by a word that is no preset: an environment of that name, or a preset of a like one."""
+    return f"; for an environment: --env {wanted}" if _is_environment(wanted) else _nearest(wanted, known)
+
+
+def _is_environment(name: str) -> bool:
+    """Whether a name is that of an environment, for all that is known without making it."""
+    import gymnasium
+
+    from protogoal.envs.door import PACKAGES
+
+    plain = name.partition("?")[0]
+    return ":" in plain or plain in gymnasium.registry or plain.startswith(tuple(PACKAGES))
 
 
 def _fields(preset: str, default: Any, arguments: list[str]) -> Any:

@@ -317,11 +317,12 @@ class Evaluation:
     mean_length: float
     cut: int = 0  # episodes that did not end in time, counted with their return so far
     max_steps: int = field(default=0, compare=False)  # that time
+    limit: str = field(default="evaluation.max_steps", compare=False)  # what sets it
 
     @property
     def cut_words(self) -> str:
         return (f"{self.cut} of {self.episodes} episodes of an evaluation did not end within {self.max_steps:,} steps "
-                "(evaluation.max_steps) and were cut there")
+                f"({self.limit}) and were cut there")
 
     @property
     def success_rate(self) -> float:

@@ -5,17 +5,21 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from protogoal.envs.counters import INFO, numbers
-from protogoal.envs.failure import close
+from protogoal.envs.counters import INFO, entries_with_numbers, infos
+from protogoal.envs.failure import EnvironmentFailure, close, failure
 from protogoal.envs.user_envs import ADDS, own_batch, reference_of, shows_a_part, space_of
 
 LOOKED_AT = 50_000
 """Proto-goals of one part whose kinds are counted; of more, so many spread over all."""
+
+HINTED_STEPS = 50
+"""Random steps in which it is seen that `info` has numbers."""
 
 EXAMPLES = 4
 MOST_STARTING = 24
@@ -27,7 +31,7 @@ def describe(env: str, space: str = "", info: str = "") -> dict[str, Any]:
     batch = own_batch(env, space, 1, shared=derivation.space, info=info)
     try:
         _, active = batch.reset(seed=0)
-        on = [derivation.space.name(int(i)) for i in active[0] if i >= 0]
+        on = [_word(derivation.space, "name", int(i)) for i in active[0] if i >= 0]
         read = {name: f"{part.kind} {'×'.join(map(str, part.shape))}" for name, part in batch.observation_spec.items()}
         actions = batch.num_actions
     finally:
@@ -49,20 +53,37 @@ def describe(env: str, space: str = "", info: str = "") -> dict[str, Any]:
 
 
 def _entries_of_info(env: str) -> list[str]:
-    """Entries of `info` with numbers, which could have goals too."""
+    """Entries of `info` with numbers, which could have goals too. An environment that fails is looked at up to there."""
     probe = reference_of(env)()
+    found: dict[str, None] = {}
     try:
-        return list(dict.fromkeys(name.partition("/")[0] for name, _ in numbers(probe.reset(seed=0)[1])))
+        with contextlib.suppress(EnvironmentFailure):
+            for _, info in infos(probe, HINTED_STEPS):
+                found |= dict.fromkeys(entries_with_numbers(info))
     finally:
         close(probe)
+    return list(found)
+
+
+def _word(space: Any, which: Literal["name", "kind"], i: int) -> str:
+    """The name or kind of a proto-goal; a failure where a space of one's own has none."""
+    who = f"{which}({i}) of the proto-goals"
+    try:
+        word = getattr(space, which)(i)
+    except BaseException as error:
+        raise failure(error, who) from error
+    if not isinstance(word, str):
+        raise EnvironmentFailure(f"{who} gave a {type(word).__name__}; it must give text")
+    return word
 
 
 def _part(space: Any) -> dict[str, Any]:
     """One part's proto-goals: how many, of which kinds, and some names of each."""
     ids = np.unique(np.linspace(0, space.size - 1, min(space.size, LOOKED_AT)).astype(np.int64))
-    kinds = Counter(space.kind(int(i)) for i in ids)
+    kinds = Counter(_word(space, "kind", int(i)) for i in ids)
     spread = ids[np.linspace(0, len(ids) - 1, 8 * EXAMPLES).astype(int)]
-    names = [name for name in dict.fromkeys(space.name(int(i)) for i in spread) if not name.endswith(")") or "(not " not in name]
+    named = dict.fromkeys(_word(space, "name", int(i)) for i in spread)
+    names = [name for name in named if not name.endswith(")") or "(not " not in name]
     examples = [names[i] for i in np.unique(np.linspace(0, len(names) - 1, EXAMPLES).astype(int))] if names else []
     return {"size": space.size, "kinds": dict(kinds.most_common()), "examples": examples}
 
@@ -75,7 +96,7 @@ def in_words(told: dict[str, Any]) -> str:
     for name, part in told["parts"].items():
         kinds = list(part["kinds"])
         shown = ", ".join(kinds[:6]) + (f", … ({len(kinds):,} kinds)" if len(kinds) > 6 else "")
-        examples = "; ".join(part["examples"]) or "found while reading"
+        examples = "; ".join(part["examples"]) or ("found while reading" if part["size"] else "none")
         shown_as = "info, which the network does not see" if name == INFO else name
         lines += [f"  {shown_as}: {part['size']:,}", f"    kinds     {shown}", f"    examples  {examples}"]
     if told["more_in_info"]:

@@ -3,7 +3,7 @@
     ID                 registered with Gymnasium; packages that are well known, or installed and register it, are imported
     package:ID         the package is imported, which registers its environments
     module:function    a function of one's own, called
-    …?key=value&…      arguments of the environment: numbers, true, false, none, words
+    …?key=value&…      arguments of the environment: numbers, true, false, none, lists, words
 
 `user_envs.EnvReference` is the caller.
 """
@@ -54,6 +54,10 @@ PACKAGES: dict[str, tuple[str, str]] = {
 OF_OURS = {"crafter": "protogoal.envs.crafter"}
 """Packages that register nothing themselves → the module of ours that does."""
 
+CONSTANTS = {"true": True, "false": False, "none": None, "null": None}
+SWITCHES = {"yes": "true", "on": "true", "no": "false", "off": "false"}
+"""Words that would all count as true."""
+
 ATARI = ("-v0", "-v4")
 """How the old ids of Atari games end: Pong-ramNoFrameskip-v4."""
 
@@ -77,11 +81,20 @@ def _arguments(name: str) -> tuple[str, dict[str, Any]]:
         key, equals, value = word.partition("=")
         if not equals or not key.isidentifier():
             raise ValueError(f"{word!r} is no argument of an environment; write {name}?key=value&key=value")
-        try:
-            arguments[key] = json.loads({"none": "null"}.get(value.lower(), value.lower()))
-        except ValueError:
-            arguments[key] = value
+        arguments[key] = _argument(key, value)
     return name, arguments
+
+
+def _argument(key: str, value: str) -> Any:
+    """What a word stands for: JSON as it is written, the constants in any case, else the word itself."""
+    plain = value.lower()
+    if plain in SWITCHES:
+        raise ValueError(f"{key}={value} would be a word; write {key}={SWITCHES[plain]} (allowed are true, false, none, "
+                         "numbers, lists, other words)")
+    try:
+        return CONSTANTS[plain] if plain in CONSTANTS else json.loads(value)
+    except (ValueError, RecursionError):
+        return value
 
 
 def load(name: str) -> Any:
@@ -129,10 +142,10 @@ def call(function: Any, name: str, *values: Any, arguments: Mapping[str, Any] | 
     """The function, called; of the `wanted` arguments it gets those that it knows."""
     if not callable(function):
         raise ValueError(f"{name} is a {type(function).__name__}, not a function")
-    known = inspect.signature(function).parameters if wanted else {}
+    known = {**inspect.signature(function).parameters, **(arguments or {})} if wanted else {}
     wishes = {key: value for key, value in (wanted or {}).items() if key in known}
     try:
-        return function(*values, **(arguments or {}), **wishes)
+        return function(*values, **{**(arguments or {}), **wishes})
     except BaseException as error:
         raise failure(error, name) from error
 
@@ -143,7 +156,7 @@ def _registered(name: str, arguments: Mapping[str, Any], render_mode: str | None
         import_package_of(name)
     try:
         wish: dict[str, Any] = {} if render_mode is None else {"render_mode": picture_mode(_render_modes(name))}
-        return gymnasium.make(name, disable_env_checker=True, **arguments, **wish)
+        return gymnasium.make(name, disable_env_checker=True, **{**arguments, **wish})
     except gymnasium.error.UnregisteredEnv as error:
         raise ValueError(f"{name!r} is neither module:function nor a Gymnasium environment: {_one_line(error)}") from None
     except (gymnasium.error.Error, ImportError) as error:

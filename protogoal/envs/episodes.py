@@ -203,6 +203,8 @@ class EnvGroup:
 
     def _pay(self, k: int, reward: Any) -> None:
         try:
+            if reward is None:  # NumPy would write NaN
+                raise TypeError
             self._arrays["reward"][k] = reward.item() if isinstance(reward, np.ndarray) else reward  # an array of one number
         except (TypeError, ValueError, OverflowError):
             shown = " ".join(repr(reward).split())

@@ -21,6 +21,8 @@ PASSED_ON = re.compile(r"[/\\]gymnasium[/\\](core\.py|(wrappers|utils|envs[/\\]r
 INSTALLED = (*{sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")}, "<frozen")
 """Where files lie that no user has written."""
 MOST_CHARACTERS = 2_000  # of what an error says
+UNPACKED = re.compile(r"values to unpack \(expected \d(?:, got (?P<many>\d+))?|cannot unpack non-iterable (?P<kind>\w+)")
+"""What Python says of a `reset` or `step` that gives too little, too much or no tuple."""
 
 
 class EnvironmentFailure(ValueError):
@@ -38,6 +40,10 @@ def failure(error: BaseException, who: str) -> BaseException:
     frames = traceback.extract_tb(error.__traceback__)
     words = "".join(traceback.format_exception_only(error)).strip().replace("\n", " ")[:MOST_CHARACTERS]
     told = [frame for frame in frames if not frame.filename.startswith(OURS) and not PASSED_ON.search(frame.filename)]
+    if not told and (wrong := UNPACKED.search(words)):  # no line of theirs: it is what they gave, taken apart by us or Gymnasium
+        gave = f"{wrong['many']} values" if wrong["many"] else f"a {wrong['kind']}" if wrong["kind"] else "too many values"
+        return EnvironmentFailure(f"{who} gave {gave}; reset must give (observation, info), "
+                                  "step (observation, reward, terminated, truncated, info)")
     if told and all(frame.filename.startswith(INSTALLED) for frame in told):
         return EnvironmentFailure(f"{who} raised {words} ({Path(told[-1].filename).name}, line {told[-1].lineno})")
     lines = "".join(traceback.format_list(told)).rstrip()

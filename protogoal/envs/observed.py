@@ -42,10 +42,13 @@ def fitting(value: Any, name: str, shape: tuple[int, ...], dtype: np.dtype, who:
         raise EnvironmentFailure(f"{who()} observed {name!r} as lists of different lengths, declared is shape {shape}") from None
     if array.dtype.kind not in "fiub":
         raise EnvironmentFailure(f"{who()} observed {name!r} as {type(value).__name__}, declared is {dtype} {shape}")
+    if not shape and array.size == 1:  # an array of one number is as good
+        array = array.reshape(())
     if array.shape != shape:
         raise EnvironmentFailure(f"{who()} observed {name!r} of shape {array.shape}, declared is {shape}")
     if dtype.kind == "f":
-        return array.astype(dtype, copy=False)
+        with np.errstate(over="ignore"):  # what becomes infinite is refused, or read as that, by who asked
+            return array.astype(dtype, copy=False)
     with np.errstate(invalid="ignore"):
         cast = array.astype(dtype)
     if not np.array_equal(cast, array):

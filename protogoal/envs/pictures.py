@@ -51,8 +51,8 @@ def drawn(env: gymnasium.Env[Any, Any]) -> Any:
     try:
         return env.render()
     except Exception as error:
-        words = " ".join(str(error).split())
-        raise EnvironmentFailure(f"the environment cannot be drawn: {type(error).__name__}: {words}") from error
+        words = ": ".join(filter(None, (type(error).__name__, " ".join(str(error).split()))))
+        raise EnvironmentFailure(f"the environment cannot be drawn: {words}") from error
 
 
 def as_picture(frame: Any) -> NDArray[np.uint8] | None:

@@ -24,7 +24,7 @@ from protogoal.envs.actions import flat_actions
 from protogoal.envs.counters import Counters, counters_of
 from protogoal.envs.derive import Derivation, beside, derive
 from protogoal.envs.door import call, load, make_env
-from protogoal.envs.failure import close
+from protogoal.envs.failure import close, failure
 from protogoal.envs.gym_batch import GymBatchEnv
 from protogoal.envs.known import is_partial
 from protogoal.envs.pictures import ready_to_draw, without_window
@@ -70,7 +70,7 @@ class EnvReference:
         if not isinstance(made, gymnasium.Env):
             raise ValueError(f"{self.name} gave a {type(made).__name__}; it must give a gymnasium.Env")
         for what in ("observation_space", "action_space"):
-            if not isinstance(getattr(made, what, None), gymnasium.Space):
+            if not isinstance(_asked(made, what, self.name), gymnasium.Space):
                 raise ValueError(f"the {what} of {self.name} is none of Gymnasium's spaces")
         if self.render_mode is not None:
             ready_to_draw(made)
@@ -82,6 +82,14 @@ class EnvReference:
         if is_local(self.name):
             return call(_function(self.name), self.name, wanted={"render_mode": self.render_mode} if self.render_mode else {})
         return make_env(self.name, self.render_mode)
+
+
+def _asked(env: Any, what: str, name: str) -> Any:
+    """An attribute of an environment, None where it has none; one that is worked out may fail."""
+    try:
+        return getattr(env, what, None)
+    except BaseException as error:
+        raise failure(error, f"the {what} of {name}") from error
 
 
 def make_space(name: str, env: gymnasium.Env[Any, Any]) -> ProtoGoalSpace:

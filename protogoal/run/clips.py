@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from protogoal.envs.failure import EnvironmentFailure, first_line
 from protogoal.envs.success import ABOVE_0
 from protogoal.record.gif import encode_gif
 from protogoal.record.store import Store, StoreReader
@@ -54,7 +55,7 @@ class ClipRecorder:
                 self._clip(step, goal, self._session.play(goal, seed=step))
         except Exception as error:  # a missing font or video driver must not end a training run
             self._can_play = False
-            self._store.event(step, f"no clips from here on: {type(error).__name__} {error}")
+            self._store.event(step, f"no clips from here on: {plain_words(error)}")
         now = time.monotonic()
         self._due = now + max(FIRST_SECONDS, (now - start) / SHARE)
 
@@ -70,6 +71,14 @@ class ClipRecorder:
         success = last.rstrip().endswith(WON) if goal is not None or rule.kind != "none" else None
         gif = encode_gif(frames)
         self._store.clip(step, "player" if goal is None else "pursuit", -1 if goal is None else goal, success, gif)
+
+
+def plain_words(error: Exception) -> str:
+    """An error as one plain sentence; what an environment failed with is one already."""
+    words = " ".join(first_line(str(error)).split()).rstrip(" :")
+    if isinstance(error, EnvironmentFailure):
+        return words
+    return f"{type(error).__name__}: {words}" if words else type(error).__name__
 
 
 def _smaller(frame: Any) -> Any:

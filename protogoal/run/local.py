@@ -13,6 +13,7 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -150,10 +151,11 @@ class LocalSession(AgentPlayer):
         self._tell(Measured(self.step, values))
         return round(result.mean_length * result.episodes)
 
-    def evaluate(self, episodes: int, seed: int, goal: int | None = None) -> Evaluated:
-        """Episodes for the task, or pursuits of a goal, which leave the run as it was."""
+    def evaluate(self, episodes: int, seed: int, goal: int | None = None, as_in_run: bool = False) -> Evaluated:
+        """Episodes for the task, or pursuits of a goal, which leave the run as it was; cut `as_in_run`, or by the setting alone."""
         wanted = None if goal is None else WantedGoal(*self._pursued(goal)[:2])
-        result = play_episodes(self.config, self.playing, episodes, np.random.default_rng(seed), self.success, self.space, wanted)
+        result = play_episodes(self.config, self.playing, episodes, np.random.default_rng(seed), self.success, self.space, wanted,
+                               as_in_run)
         return Evaluated(self.step, result.episodes, result.successes, result.mean_return)
 
     def play(self, goal: int | None, seed: int) -> Iterator[tuple[Any, str]]:
@@ -198,15 +200,22 @@ class LocalSession(AgentPlayer):
 
 def play_episodes(
     config: DeepConfig, network: Any, episodes: int, rng: np.random.Generator, rule: SuccessRule,
-    space: ProtoGoalSpace | None = None, wanted: WantedGoal | None = None,
+    space: ProtoGoalSpace | None = None, wanted: WantedGoal | None = None, as_in_run: bool = True,
 ) -> Evaluation:
-    """Episodes for the task, or a goal, on environments of their own; `space` is one to share, as in `make_batch_env`."""
+    """Episodes for the task, or a goal, on environments of their own; `space` is one to share, as in `make_batch_env`.
+
+    They are cut after `evaluation.max_steps`; `as_in_run` also where a short run takes no more time for its figures.
+    """
     env = registry.agent(config.agent).as_played(config, make_batch_env(config.env, min(episodes, 32), space)[0], network)
     try:
         settings = config.evaluation
-        result = evaluate(network, env, episodes, settings.epsilon, rng, config.longest_played, rule, wanted)
+        most = config.longest_played if as_in_run else settings.max_steps
+        result = evaluate(network, env, episodes, settings.epsilon, rng, most, rule, wanted)
     finally:
         env.close()
+    if most < settings.max_steps:
+        result = replace(result, limit=f"all that a run of {config.steps:,} steps allows; "
+                                       f"evaluation.max_steps is {settings.max_steps:,}")
     if result.cut:
         warnings.warn(result.cut_words, stacklevel=2)
     return result

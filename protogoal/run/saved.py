@@ -87,7 +87,7 @@ class SavedAgent(Player):
         """What it was made of."""
         return self._state
 
-    def evaluate(self, episodes: int, seed: int, goal: int | None = None) -> NoReturn:
+    def evaluate(self, episodes: int, seed: int, goal: int | None = None, as_in_run: bool = False) -> NoReturn:
         raise ValueError(f"to play, the agent needs its environment: {self._why}")
 
     def play(self, goal: int | None, seed: int) -> NoReturn:

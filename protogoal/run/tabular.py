@@ -58,7 +58,7 @@ class TabularSession:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.agent.load_state_dict(state)
 
-    def evaluate(self, episodes: int, seed: int, goal: int | None = None) -> Evaluated:
+    def evaluate(self, episodes: int, seed: int, goal: int | None = None, as_in_run: bool = False) -> Evaluated:
         """Greedy episodes for the task, which leave the run as it was."""
         if goal is not None:
             raise ValueError("tabular agents are evaluated for the task alone")

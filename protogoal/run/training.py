@@ -21,6 +21,7 @@ from typing import Any, Protocol, cast
 from protogoal import registry
 from protogoal.domains.domain import check_installed, settled
 from protogoal.envs.success import ABOVE_0, SuccessRule
+from protogoal.envs.user_envs import is_local
 from protogoal.record.events import Evaluated, Event, Happened, Progressed, Recorder, last_evaluation
 from protogoal.record.recorders import named
 from protogoal.record.store import Store
@@ -43,7 +44,7 @@ class Session(Protocol):
     def train(self) -> Iterator[Event]: ...
     def state_dict(self) -> dict[str, Any]: ...
     def load_state_dict(self, state: Mapping[str, Any]) -> None: ...
-    def evaluate(self, episodes: int, seed: int, goal: int | None = None) -> Evaluated: ...
+    def evaluate(self, episodes: int, seed: int, goal: int | None = None, as_in_run: bool = False) -> Evaluated: ...
     def close(self) -> None: ...
 
 
@@ -57,7 +58,7 @@ class Askable(Protocol):
     def predict(self, raw: Any, goal: int | None, memory: Any, reward: Any = 0.0, first: Any = None) -> tuple[Any, Any]: ...
     def goal_columns(self) -> dict[str, Any]: ...
     def player_state(self) -> Mapping[str, Any]: ...
-    def evaluate(self, episodes: int, seed: int, goal: int | None = None) -> Evaluated: ...
+    def evaluate(self, episodes: int, seed: int, goal: int | None = None, as_in_run: bool = False) -> Evaluated: ...
     def play(self, goal: int | None, seed: int) -> Iterator[tuple[Any, str]]: ...
 
 
@@ -228,7 +229,7 @@ def _drive(
         stop.listen()
         for wanted in record:
             take_in(wanted if not isinstance(wanted, str) else
-                    Progress(run.config.steps, run.preset) if wanted == "progress" else named(wanted, run.path))
+                    Progress(run.config.steps, title_of(run)) if wanted == "progress" else named(wanted, run.path))
         saver, clips, there = _Saver(run, session, store), ClipRecorder(session, store), _Presence(run)
         _say_success(session, store)
         for event in session.train():
@@ -264,11 +265,19 @@ def _evaluate_stopped(run: RunDirectory, session: Session, recorders: Sequence[A
     for recorder in recorders:
         last_evaluation(session.step, run.config.final_episodes).to(recorder)
     try:
-        last: Event = session.evaluate(run.config.final_episodes, session.step)
+        last: Event = session.evaluate(run.config.final_episodes, session.step, as_in_run=True)
     except ValueError as error:
         last = Happened(session.step, f"no evaluation at the stop: {error}")
     for recorder in recorders:
         last.to(recorder)
+
+
+def title_of(run: RunDirectory) -> str:
+    """What a run is called while it trains: its preset, or the environment of one's own."""
+    factory = getattr(run.config.env, "factory", "")
+    if not factory or run.preset != run.config.env.kind:
+        return run.preset
+    return run.path.name if is_local(factory) else str(factory)
 
 
 class _Presence:

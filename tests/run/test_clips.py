@@ -96,7 +96,7 @@ def test_a_picture_that_cannot_be_drawn_ends_the_clips_and_not_the_run(store, mo
     assert len(tried) == 1
     found, told = stored(store)
     assert found == []
-    assert [event["text"] for event in told] == ["no clips from here on: RuntimeError no video driver"]
+    assert [event["text"] for event in told] == ["no clips from here on: RuntimeError: no video driver"]
 
 
 def test_a_session_that_cannot_play_has_no_clips(store, monkeypatch):

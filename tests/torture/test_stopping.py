@@ -15,8 +15,10 @@ torch = pytest.importorskip("torch")
 
 from reference.tiny_deep import TINY  # noqa: E402
 
+from protogoal import config as config_module  # noqa: E402
 from protogoal.agents.r2d2 import R2D2  # noqa: E402
 from protogoal.deep.act import WantedGoal, evaluate  # noqa: E402
+from protogoal.domains.user_env import OwnSettings  # noqa: E402
 from protogoal.envs.user_envs import own_batch  # noqa: E402
 from protogoal.presets import PRESETS  # noqa: E402
 from protogoal.run import local  # noqa: E402
@@ -73,9 +75,26 @@ def test_every_evaluation_of_a_run_has_the_same_limit(monkeypatch):
     config = dataclasses.replace(TINY, steps=3_000, evaluation=dataclasses.replace(TINY.evaluation, episodes=2, final_episodes=4))
     session = local.LocalSession(config)
     for episodes in (2, 4, 50):
-        session.evaluate(episodes, seed=0)
-    session.close()
+        session.evaluate(episodes, seed=0, as_in_run=True)
     assert limits == {7_500}
+    session.evaluate(2, seed=0)
+    session.close()
+    assert limits == {7_500, 10_000}, "who asks for an evaluation has the setting alone"
+
+
+def test_it_is_said_which_limit_cut_an_evaluation(monkeypatch):
+    monkeypatch.setattr(config_module, "LEAST_PLAYED", 30)
+    config = dataclasses.replace(TINY, env=OwnSettings("bad_envs:never_ends", "bad_envs:cells"), steps=6)
+    short = dataclasses.replace(config, evaluation=dataclasses.replace(config.evaluation, max_steps=20))
+    said = []
+    for some in (config, short):
+        session = local.LocalSession(some)
+        with pytest.warns(UserWarning, match="were cut there") as caught:
+            session.evaluate(1, seed=0, as_in_run=True)
+        said.append(str(caught[0].message))
+        session.close()
+    assert "within 30 steps (all that a run of 6 steps allows; evaluation.max_steps is 10,000)" in said[0]
+    assert "within 20 steps (evaluation.max_steps)" in said[1]
 
 
 def test_episodes_that_end_are_played_as_without_a_limit():

@@ -220,13 +220,14 @@ class RaySession:
     def _known(self) -> Published:
         return self.pge.known if self.pge is not None else Published()
 
-    def evaluate(self, episodes: int, seed: int, goal: int | None = None) -> Evaluated:
+    def evaluate(self, episodes: int, seed: int, goal: int | None = None, as_in_run: bool = False) -> Evaluated:
         """Episodes for the task with the last weights, in this process; they leave the run as it was."""
         network = self.agent.make_network(self.config, self.context.spaces)
         if self.learner.average.version:
             weights_from_arrays(network, self.learner.average.fetch())
         set_buffers(network, self.player.buffers)
-        result = play_episodes(self.config, network, episodes, np.random.default_rng(seed), self.success, self.space)
+        result = play_episodes(self.config, network, episodes, np.random.default_rng(seed), self.success, self.space,
+                               as_in_run=as_in_run)
         return Evaluated(self.step, result.episodes, result.successes, result.mean_return)
 
     # --- state ----------------------------------------------------------------------------------------------------
