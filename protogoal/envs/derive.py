@@ -135,8 +135,8 @@ def _maker(env: gymnasium.Env[Any, Any], name: str, part: Any) -> Maker:
     kind = kind_of(part)
     if kind == "picture" and INFO in parts_of(env.observation_space):  # whoever names numbers says what matters
         return _nothing("the network reads it; goals are those of info")
-    if known.is_nethack(env) and name in (*nethack.PARTS, CROP, "inv_glyphs"):
-        return _nethack(name, part)
+    if nethack.is_nethack(env) and name in (*nethack.MAPS, "blstats", "inv_glyphs") and len(part.shape) == 1 + (name in nethack.MAPS):
+        return _nethack(name, part, parts_of(env.observation_space))
     if known.is_minigrid(env) and kind == "grid" and len(part.shape) == 3:
         return lambda first: (MiniGridMap if known.sees_all(env) else MiniGridView)(part.shape[0], part.shape[1], key)
     if known.is_minigrid(env) and name == WAY:
@@ -153,7 +153,7 @@ def _maker(env: gymnasium.Env[Any, Any], name: str, part: Any) -> Maker:
         words = [f"byte {i}" if name == WHOLE else f"{name} {i}" for i in range(part.shape[0])]
         return lambda first: EveryValue(words, [256] * part.shape[0], key=key)
     if kind == "grid":
-        return lambda first: _grid(word, part, key)
+        return lambda first: _grid(word, part, key, known.value_names(env, name, part))
     if kind == "picture":
         sides = part.shape if len(part.shape) == 2 else tuple(np.delete(part.shape, channel_axis(part.shape)))
         return lambda first: PictureCells("picture" if name == WHOLE else name, min(SIDE, sides[0]), min(SIDE, sides[1]), key)
@@ -187,10 +187,10 @@ def _values(env: gymnasium.Env[Any, Any], word: str, part: Any, key: str | None)
                       key=key)
 
 
-def _grid(word: str, part: Any, key: str | None) -> ProtoGoalSpace:
+def _grid(word: str, part: Any, key: str | None, called: Sequence[str] = ()) -> ProtoGoalSpace:
     if len(part.shape) == 2:
         low = int(part.low.min())
-        return GridValues(word, part.shape[0], part.shape[1], [low], [int(part.high.max()) - low + 1], key=key)
+        return GridValues(word, part.shape[0], part.shape[1], [low], [int(part.high.max()) - low + 1], key=key, called=called)
     axis = channel_axis(part.shape)
     lows, sizes = channel_ranges(part)
     rows, columns = (int(n) for n in np.delete(part.shape, axis))
@@ -217,15 +217,19 @@ def liveliest(seen: np.ndarray, most: int) -> list[int]:
     return sorted(np.argsort(-changes, kind="stable")[:most].tolist())
 
 
-def _nethack(name: str, part: Any) -> Maker:
-    if name == "glyphs":
+def _nethack(name: str, part: Any, named: Mapping[str, Any]) -> Maker:
+    told_of = nethack.map_of(named)
+    if name == told_of:
         kinds, table = nethack.glyph_kinds()
-        return lambda first: NetHackMap(kinds, table, *part.shape)
+        has_status = "blstats" in named
+        rows, columns = nethack.WHOLE if name == CROP else part.shape
+        table = table if has_status or name == CROP else nethack.without_heroes(kinds, table)
+        return lambda first: NetHackMap(kinds, table, rows, columns, name, has_status)
     if name == "blstats":
         told = [i for i, word in enumerate(STATUS[: part.shape[0]]) if word not in UNTOLD]
         return lambda first: _numbers(STATUS, first.seen[name], part, name, told)
 
-    return _nothing("the network reads it; its goals are those of glyphs")
+    return _nothing(f"the network reads it; its goals are those of {told_of}" if told_of else "the network reads it")
 
 
 def _nothing(reason: str) -> Maker:

@@ -32,9 +32,9 @@ def is_minigrid(env: gymnasium.Env[Any, Any]) -> bool:
     return any(base.__module__.startswith("minigrid.") for base in type(env.unwrapped).__mro__)
 
 
-def is_nethack(env: gymnasium.Env[Any, Any]) -> bool:
-    named = getattr(env.observation_space, "spaces", {})
-    return isinstance(named, dict) and named.keys() >= nethack.PARTS
+def is_river(env: gymnasium.Env[Any, Any]) -> bool:
+    """protogoal's own river, whose cells are classes of things."""
+    return any(f"{base.__module__}.{base.__name__}" == "protogoal.envs.minihack.env.RiverEnv" for base in type(env.unwrapped).__mro__)
 
 
 def sees_all(env: gymnasium.Env[Any, Any]) -> bool:
@@ -44,7 +44,7 @@ def sees_all(env: gymnasium.Env[Any, Any]) -> bool:
 
 def is_partial(env: gymnasium.Env[Any, Any]) -> bool:
     """Whether the observation is known to show only a part of the state: MiniGrid's view, NetHack's map."""
-    return (is_minigrid(env) and not sees_all(env)) or is_nethack(env)
+    return (is_minigrid(env) and not sees_all(env)) or nethack.is_nethack(env) or is_river(env)
 
 
 def part_name(env: gymnasium.Env[Any, Any], part: str) -> str:
@@ -62,6 +62,17 @@ def number_names(env: gymnasium.Env[Any, Any], word: str, part: Any) -> Sequence
 def part_places(word: str, shape: tuple[int, ...]) -> list[str]:
     """Names of the numbers of an array: "state[2,3]"."""
     return [f"{word}[{','.join(map(str, place))}]" for place in np.ndindex(*shape)] if np.prod(shape) > 1 else [word]
+
+
+def value_names(env: gymnasium.Env[Any, Any], name: str, part: Any) -> Sequence[str]:
+    """What the values of a grid without channels are called: classes of things in the river, characters of NetHack's map."""
+    if is_river(env) and name in ("map", "crop"):
+        from protogoal.envs.minihack.glyphs import CLASS_NAMES
+
+        return CLASS_NAMES
+    if nethack.is_nethack(env) and name in ("chars", "chars_crop") and (part.low.min(), part.high.max()) == (0, 255):
+        return [repr(chr(i)) for i in range(256)]
+    return ()
 
 
 def plane_names(env: gymnasium.Env[Any, Any]) -> list[str]:

@@ -20,7 +20,8 @@ from protogoal.envs.failure import failure
 from protogoal.envs.packages import registering_packages
 from protogoal.envs.readable import readable
 from protogoal.envs.readers import reader
-from protogoal.envs.user_envs import EnvReference, own_batch, reference, space_of
+from protogoal.envs.user_envs import EnvReference, own_batch, reference, shows_a_part, space_of
+from protogoal.goals.derived.nethack import NetHackMap
 from protogoal.goals.derived.numbers import Numbers
 
 
@@ -629,3 +630,44 @@ def test_a_number_without_bins_has_no_name_with_infinity():
     assert names[0] == "strength, bin 1 (not possible)"
     assert names[8].startswith("depth < ")
     assert names[15].startswith("depth ≥ ")
+
+
+ROOM = "MiniHack-Room-5x5-v0?observation_keys="
+
+
+@pytest.mark.parametrize(("keys", "told", "read"), [
+    ('["glyphs_crop","message"]', "stairs down in sight", {"glyphs_crop", "message"}),
+    ('["glyphs_crop","blstats"]', "at (9,36)", {"glyphs_crop", "blstats"}),
+    ('["glyphs","inv_strs"]', "stairs down in sight", {"glyphs"}),
+    ('["chars_crop","message","tty_chars"]', "chars_crop: '>' present", {"chars_crop", "message"}),
+])
+def test_nethack_is_told_in_words_whatever_of_it_is_observed(keys, told, read):
+    pytest.importorskip("minihack")
+    made = space_of(ROOM + keys)
+    batch = own_batch(ROOM + keys, "", 1, shared=made.space)
+    _, active = batch.reset(seed=0)
+    names = [made.space.name(int(i)) for i in active[0] if i >= 0]
+    assert told in names
+    assert any(name.startswith("word: ") for name in names) == ("message" in read)
+    assert set(batch.observation_spec) == read
+    assert {why.partition(";")[0] for why in made.left_out.values()} <= {"is a screen or book-keeping of NetHack"}
+    assert shows_a_part(ROOM + keys)
+    batch.close()
+
+
+def test_what_lies_around_nethacks_hero_has_the_hero_in_the_middle_and_nothing_off_the_map():
+    kinds, table = ("giant ant", "hero", "wall"), np.array([0, 1, 2, -1])
+    crop = np.full((1, 5, 5), 3)
+    crop[0, :2], crop[0, 2, 2], crop[0, 3, 2] = 0, 1, 2  # two rows are off the map
+    space = NetHackMap(kinds, table, 21, 79, "glyphs_crop", has_status=False)
+    assert names_on(space, {"glyphs_crop": crop}) == ["wall in sight", "wall beside"]
+    crop[0, 4, 4] = 0
+    assert "giant ant in sight" in names_on(space, {"glyphs_crop": crop})
+
+
+def test_the_river_by_its_id_shows_a_part_and_tells_its_cells_in_words():
+    pytest.importorskip("minihack")
+    made = space_of("protogoal/MiniHackRiver-v0")
+    names = {made.space.name(i) for i in range(made.space.size)}
+    assert {"map: water present", "crop: boulder at (4,5)", "map: monster u present"} <= names
+    assert shows_a_part("protogoal/MiniHackRiver-v0")
