@@ -137,7 +137,7 @@ def _maker(env: gymnasium.Env[Any, Any], name: str, part: Any) -> Maker:
         return _nothing("the network reads it; goals are those of info")
     if nethack.is_nethack(env) and name in (*nethack.MAPS, "blstats", "inv_glyphs") and len(part.shape) == 1 + (name in nethack.MAPS):
         return _nethack(name, part, parts_of(env.observation_space))
-    if known.is_minigrid(env) and kind == "grid" and len(part.shape) == 3:
+    if kind == "grid" and known.shows_things(env, part):
         return lambda first: (MiniGridMap if known.sees_all(env) else MiniGridView)(part.shape[0], part.shape[1], key)
     if known.is_minigrid(env) and name == WAY:
         counted = enumerate(WAY_LEVELS.items())

@@ -7,6 +7,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+from gymnasium import spaces
 
 from protogoal.envs import nethack
 from protogoal.envs.readable import wrappers
@@ -27,6 +28,9 @@ PARTS: dict[str, dict[str, str]] = {
 FULL_VIEWS = ("FullyObsWrapper", "SymbolicObsWrapper", "RGBImgObsWrapper")
 """Wrappers of MiniGrid that show the whole grid."""
 
+OTHER_VIEWS = ("SymbolicObsWrapper", "OneHotPartialObsWrapper", "RGBImgObsWrapper", "RGBImgPartialObsWrapper")
+"""Wrappers of MiniGrid whose numbers are not type, colour and state of a thing."""
+
 
 def is_minigrid(env: gymnasium.Env[Any, Any]) -> bool:
     return any(base.__module__.startswith("minigrid.") for base in type(env.unwrapped).__mro__)
@@ -40,6 +44,12 @@ def is_river(env: gymnasium.Env[Any, Any]) -> bool:
 def sees_all(env: gymnasium.Env[Any, Any]) -> bool:
     """Whether a wrapper shows the whole grid of MiniGrid."""
     return any(type(inner).__name__ in FULL_VIEWS for inner in wrappers(env))
+
+
+def shows_things(env: gymnasium.Env[Any, Any], part: Any) -> bool:
+    """Whether a part is a grid of MiniGrid's things: type, colour and state of each cell."""
+    is_grid = isinstance(part, spaces.Box) and len(part.shape) == 3 and part.shape[2] == 3 and np.issubdtype(part.dtype, np.integer)
+    return is_grid and is_minigrid(env) and not any(type(inner).__name__ in OTHER_VIEWS for inner in wrappers(env))
 
 
 def is_partial(env: gymnasium.Env[Any, Any]) -> bool:
@@ -95,5 +105,5 @@ def grid_width(env: gymnasium.Env[Any, Any], count: int) -> int:
 
 
 def is_taxi(env: gymnasium.Env[Any, Any]) -> bool:
-    """Gymnasium's Taxi, whose one number is the taxi's cell, the passenger's place and the destination."""
-    return type(env.unwrapped).__name__ == "TaxiEnv"
+    """Gymnasium's Taxi or the sparse one, whose one number is the taxi's cell, the passenger's place and the destination."""
+    return type(env.unwrapped).__name__ in ("TaxiEnv", "SparseTaxi")

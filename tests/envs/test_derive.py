@@ -671,3 +671,20 @@ def test_the_river_by_its_id_shows_a_part_and_tells_its_cells_in_words():
     names = {made.space.name(i) for i in range(made.space.size)}
     assert {"map: water present", "crop: boulder at (4,5)", "map: monster u present"} <= names
     assert shows_a_part("protogoal/MiniHackRiver-v0")
+
+
+@pytest.mark.parametrize(("wrapper", "way"), [("SymbolicObsWrapper", False), ("OneHotPartialObsWrapper", False),
+                                              ("RGBImgPartialObsWrapper", False), ("ViewSizeWrapper", True)])
+def test_only_minigrids_own_numbers_are_told_as_its_things(wrapper, way):
+    wrappers = pytest.importorskip("minigrid.wrappers")
+    made = reference(lambda: getattr(wrappers, wrapper)(gymnasium.make("MiniGrid-Empty-5x5-v0")), must_last=False)
+    told = space_of(made)
+    names = {told.space.name(i) for i in range(told.space.size)}
+    assert any("red locked door" in name for name in names) == way
+    assert ("way" in told.parts) == way
+
+
+def test_the_sparse_taxi_is_told_as_the_other_is():
+    for env in ("Taxi-v3", "protogoal/SparseTaxi-v0"):
+        told = space_of(env).space
+        assert [told.name(0), told.size] == ["taxi at (0,0)", 34]
