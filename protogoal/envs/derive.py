@@ -4,7 +4,7 @@
 |---|---|
 | Discrete, MultiDiscrete, whole numbers of a small range | every value |
 | MultiBinary | every bit; each plane anywhere |
-| bytes | every value of every byte |
+| bytes | every value of every byte; none of more than 16,384 |
 | small whole numbers on a grid | each value anywhere, and in each cell |
 | numbers | bins by the quantiles of the first steps, and records beyond them |
 | pictures | the brightness of 8 × 8 cells; none where numbers in `info` are named |
@@ -39,10 +39,10 @@ from protogoal.goals.derived.grids import GridValues
 from protogoal.goals.derived.minigrid import DIRECTIONS, MiniGridMap, MiniGridView
 from protogoal.goals.derived.nethack import STATUS, UNTOLD, NetHackMap
 from protogoal.goals.derived.numbers import Numbers
-from protogoal.goals.derived.pictures import SIDE, PictureCells, channel_axis, plane_axis
+from protogoal.goals.derived.pictures import SIDE, PictureCells, channel_axis, picture_sides, plane_axis
 from protogoal.goals.derived.together import Derived, Moments
 from protogoal.goals.derived.values import EveryBit, EveryValue
-from protogoal.goals.spaces import BagOfWords, ProtoGoalSpace
+from protogoal.goals.spaces import MOST_BITS, BagOfWords, ProtoGoalSpace
 
 MOST_NUMBERS = 128
 """Numbers of one part that have goals of their own; of more, those that change most often."""
@@ -52,6 +52,9 @@ MOST_VALUES = 32
 
 MOST_LISTED = 2**20
 """Of values of Discrete or MultiDiscrete there are no goals where they are more than this."""
+
+MOST_BYTES = 16_384
+"""Bytes of one part that have goals one by one; of more none has."""
 
 MOST_WORDS = 1_000
 
@@ -79,6 +82,7 @@ def derive(env: gymnasium.Env[Any, Any], others: Sequence[ProtoGoalSpace] = (), 
             made[name] = make(first)
         except _None as reason:
             left_out[name] = str(reason)
+    left_out |= _too_many(made)
     made |= {f"your own {i + 1}" if len(others) > 1 else "your own": space for i, space in enumerate(others)}
     if not made:
         reasons = "; ".join(f"{name} ({why})" for name, why in left_out.items()) or "it observes nothing"
@@ -93,6 +97,15 @@ def beside(space: ProtoGoalSpace, env: gymnasium.Env[Any, Any], who: Any = None)
     measured = {name: part for name, part in named.items() if name != INFO and kind_of(part) == "numbers"}
     moments = _moments(named, _first_steps(env, measured, who))
     return Derivation(Derived([space], moments) if moments else space, {"your own": space}, left_out_of(env))
+
+
+def _too_many(made: dict[str, ProtoGoalSpace]) -> dict[str, str]:
+    """Takes out the largest parts until the goals of all together are few enough; and why."""
+    taken: dict[str, str] = {}
+    while sum(space.size for space in made.values()) > MOST_BITS:
+        name = max(made, key=lambda part: made[part].size)
+        taken[name] = f"has {made.pop(name).size:,} proto-goals; all parts together may have {MOST_BITS:,}"
+    return taken
 
 
 class _None(Exception):
@@ -149,13 +162,15 @@ def _maker(env: gymnasium.Env[Any, Any], name: str, part: Any) -> Maker:
     if kind in ("binary", "planes"):
         bit = name if name != WHOLE else "plane" if len(part.shape) == 3 else "bit"
         return lambda first: EveryBit(bit, part.shape, key, plane_axis(part.shape), known.plane_names(env))
+    if kind == "bytes" and part.shape[0] > MOST_BYTES:
+        return _nothing(f"has {part.shape[0]:,} bytes, too many to list; goals of your own: --space module:function, or --info names")
     if kind == "bytes":
         words = [f"byte {i}" if name == WHOLE else f"{name} {i}" for i in range(part.shape[0])]
         return lambda first: EveryValue(words, [256] * part.shape[0], key=key)
     if kind == "grid":
         return lambda first: _grid(word, part, key, known.value_names(env, name, part))
     if kind == "picture":
-        sides = part.shape if len(part.shape) == 2 else tuple(np.delete(part.shape, channel_axis(part.shape)))
+        sides = picture_sides(part.shape)
         return lambda first: PictureCells("picture" if name == WHOLE else name, min(SIDE, sides[0]), min(SIDE, sides[1]), key)
     if kind == "text":
         return lambda first: _words(name, first, key)

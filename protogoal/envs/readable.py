@@ -62,8 +62,7 @@ def readable(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
     paths: dict[str, Path] = {}
     parts: dict[str, spaces.Space[Any]] = {}
     left_out: dict[str, str] = {}
-    for path, part in leaves(whole):
-        name = "/".join(f"part {key}" if isinstance(key, int) else str(key) for key in path) or WHOLE
+    for name, (path, part) in named_leaves(whole).items():
         is_message = is_nethack and name == "message" and isinstance(part, spaces.Box) and len(part.shape) == 1
         read = _text(part.shape[0]) if is_message and part.shape else as_text(part)
         why = (nethack.reason_against(name, flat) if is_nethack else None) or reason_against(read)
@@ -108,6 +107,17 @@ def leaves(space: spaces.Space[Any], path: Path = ()) -> Iterator[tuple[Path, sp
             yield from leaves(part, (*path, i))
     else:
         yield path, space
+
+
+def named_leaves(space: spaces.Space[Any]) -> dict[str, tuple[Path, spaces.Space[Any]]]:
+    """The parts by name, each with what leads to it; where two would have one name, the deeper has primes: "a/b", "a/b'"."""
+    found: dict[str, tuple[Path, spaces.Space[Any]]] = {}
+    for path, part in sorted(leaves(space), key=lambda leaf: len(leaf[0])):
+        name = "/".join(f"part {key}" if isinstance(key, int) else str(key) for key in path) or WHOLE
+        while name in found:
+            name += "'"
+        found[name] = path, part
+    return found
 
 
 def follow(paths: Mapping[str, Path], observation: Any, parts: Mapping[str, spaces.Space[Any]]) -> dict[str, Any]:

@@ -688,3 +688,22 @@ def test_the_sparse_taxi_is_told_as_the_other_is():
     for env in ("Taxi-v3", "protogoal/SparseTaxi-v0"):
         told = space_of(env).space
         assert [told.name(0), told.size] == ["taxi at (0,0)", 34]
+
+
+def test_a_part_of_very_many_bytes_has_no_goals_and_the_others_keep_theirs():
+    made = derived(spaces.Dict({"screen": spaces.Box(0, 255, (100_800,), np.uint8), "room": spaces.Discrete(2)}))
+    assert list(made.parts) == ["room"]
+    assert made.left_out["screen"].startswith("has 100,800 bytes, too many to list")
+    with pytest.raises(ValueError, match=r"observation \(has 100,800 bytes, too many to list; .*--space"):
+        derived(spaces.Box(0, 255, (100_800,), np.uint8))
+
+
+def test_where_all_parts_have_too_many_goals_together_the_largest_are_left_out():
+    made = derived(spaces.Dict({str(n): spaces.Box(0, 255, (n,), np.uint8) for n in (15_000, 15_500, 16_000)}))
+    assert set(made.parts) == {"15000", "15500"}
+    assert made.left_out["16000"] == "has 4,096,000 proto-goals; all parts together may have 10,000,000"
+
+
+def test_parts_of_one_name_stay_apart():
+    made = derived(spaces.Dict({"a/b": spaces.Discrete(3), "a": spaces.Dict({"b": spaces.Discrete(2)})}))
+    assert {name: part.size for name, part in made.parts.items()} == {"a/b": 3, "a/b'": 2}
