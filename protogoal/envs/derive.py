@@ -148,7 +148,7 @@ def _maker(env: gymnasium.Env[Any, Any], name: str, part: Any) -> Maker:
     kind = kind_of(part)
     if kind == "picture" and INFO in parts_of(env.observation_space):  # whoever names numbers says what matters
         return _nothing("the network reads it; goals are those of info")
-    if nethack.is_nethack(env) and name in (*nethack.MAPS, "blstats", "inv_glyphs") and len(part.shape) == 1 + (name in nethack.MAPS):
+    if nethack.is_nethack(env) and nethack.AXES.get(name) == len(part.shape or ()):
         return _nethack(name, part, parts_of(env.observation_space))
     if kind == "grid" and known.shows_things(env, part):
         return lambda first: (MiniGridMap if known.sees_all(env) else MiniGridView)(part.shape[0], part.shape[1], key)
@@ -163,7 +163,7 @@ def _maker(env: gymnasium.Env[Any, Any], name: str, part: Any) -> Maker:
         bit = name if name != WHOLE else "plane" if len(part.shape) == 3 else "bit"
         return lambda first: EveryBit(bit, part.shape, key, plane_axis(part.shape), known.plane_names(env))
     if kind == "bytes" and part.shape[0] > MOST_BYTES:
-        return _nothing(f"has {part.shape[0]:,} bytes, too many to list; goals of your own: --space module:function, or --info names")
+        return _nothing(f"has {part.shape[0]:,} bytes, too many to list; --space or --info name goals instead")
     if kind == "bytes":
         words = [f"byte {i}" if name == WHOLE else f"{name} {i}" for i in range(part.shape[0])]
         return lambda first: EveryValue(words, [256] * part.shape[0], key=key)

@@ -19,8 +19,8 @@ PARTS = frozenset({"glyphs", "blstats"})
 
 MAPS = ("glyphs", "glyphs_crop")
 
-KEPT = frozenset({*MAPS, "blstats", "message", "inv_glyphs"})
-"""Parts that are read; the others say the same again."""
+AXES = {"glyphs": 2, "glyphs_crop": 2, "blstats": 1, "inv_glyphs": 1}
+"""Parts that are told in words, and how many axes they have where no wrapper has changed them."""
 
 PICTURES = frozenset(f"{name}{crop}" for name in ("chars", "colors", "specials", "pixel") for crop in ("", "_crop"))
 """The map again, in characters, colours or pixels; read where there are no glyphs."""
@@ -50,12 +50,12 @@ def is_nethack(env: gymnasium.Env[Any, Any]) -> bool:
     """Whether an environment is NetHack's: by its class, or by the parts that it observes."""
     is_ours = any(base.__module__.partition(".")[0] in ("nle", "minihack") for base in type(env.unwrapped).__mro__)
     named = getattr(env.observation_space, "spaces", {})
-    return is_ours or (isinstance(named, dict) and named.keys() >= PARTS)
+    return is_ours or (isinstance(named, dict) and set(named) >= PARTS)
 
 
 def reason_against(part: str, parts: Collection[str]) -> str | None:
     """Why a part of NetHack is not read, beside these others; None where it is, or is none of NetHack's."""
-    if part in PICTURES | SCREENS and PARTS <= set(parts):
+    if part in PICTURES | SCREENS and set(parts) >= PARTS:
         return "says what other parts say"
     if part in PICTURES and set(MAPS) & set(parts):
         return "says what the glyphs say"

@@ -334,20 +334,21 @@ def _shown(space: spaces.Space[Any]) -> tuple[dict[str, Path], spaces.Dict | Non
     if not isinstance(space, (spaces.Dict, spaces.Tuple)):
         return {}, None
     found = {name: (path, as_text(part)) for name, (path, part) in named_leaves(space).items()}
-    shown = {name: part for name, (_, part) in found.items() if isinstance(part, FLAT)}
+    shown: dict[str, spaces.Space[Any]] = {name: part for name, (_, part) in found.items() if isinstance(part, FLAT)}
     if not shown:
         raise ValueError(f"the observation has no part that can be seen: {', '.join(found)}; allowed are "
                          f"{', '.join(kind.__name__ for kind in FLAT)}")
     unseen = [f"{name} ({type(part).__name__})" for name, (_, part) in found.items()
               if name not in shown and not isinstance(part, spaces.Text)]
     if unseen:
-        warnings.warn(f"the agent does not see {', '.join(unseen)}; it sees {', '.join(kind.__name__ for kind in FLAT)}", stacklevel=4)
+        allowed = ", ".join(kind.__name__ for kind in FLAT)
+        warnings.warn(f"the agent does not see {', '.join(unseen)}; it sees {allowed}", stacklevel=4)
     return {name: found[name][0] for name in shown}, spaces.Dict(shown)
 
 
 def make_goal_env(env: gymnasium.Env[Any, Any], space: ProtoGoalSpace | None = None, pge: PGESettings | None = None,
                   settings: GoalEnvSettings | None = None, **more: Any) -> ProtoGoalEnv:
-    """A goal environment of `env` with the proto-goals of `space`, or those that follow from what it observes; see `ProtoGoalEnv`."""
+    """A goal environment of `env` with the proto-goals of `space`, or with those that follow from what it observes."""
     if space is None:
         env = flat_actions(env)
         env = readable(Way(env) if forgets(env) else env)
@@ -358,7 +359,7 @@ def make_goal_env(env: gymnasium.Env[Any, Any], space: ProtoGoalSpace | None = N
 def _batch(space: spaces.Space[Any], observation: Any) -> Any:
     """One observation with a batch axis in front of every array; texts are a list."""
     if isinstance(space, spaces.Dict):
-        return {key: _batch(space.spaces[key], part) if key in space.spaces else _stack([part]) for key, part in observation.items()}
+        return {key: _batch(space[key], part) if key in space.spaces else _stack([part]) for key, part in observation.items()}
     if isinstance(space, spaces.Tuple):
         return tuple(_batch(one, part) for one, part in zip(space.spaces, observation, strict=True))
     is_known = isinstance(space, (*FLAT, spaces.Text))

@@ -19,8 +19,8 @@ NUM_CLASSES = 95
 
 CLASS_NAMES = (
     "unseen", "beyond the map", "you", "floor", "water", "lava", "boulder", "stairs down", "stairs up", "wall", "feature", "trap",
-    "effect", "statue", "corpse", "unknown monster", "object", "strange object", "weapon", "armour", "ring", "amulet", "tool", "food",
-    "potion", "scroll", "spellbook", "wand", "coins", "gem", "rock", "iron ball", "chain", "venom", "monster",
+    "effect", "statue", "corpse", "unknown monster", "object", "strange object", "weapon", "armour", "ring", "amulet", "tool",
+    "food", "potion", "scroll", "spellbook", "wand", "coins", "gem", "rock", "iron ball", "chain", "venom", "monster",
     *(f"monster {letter}" for letter in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ@"), "ghost", "golem", "demon",
     "sea monster", "lizard", "worm's tail", "mimic",
 )
