@@ -4,7 +4,7 @@
 |---|---|
 | Discrete, MultiDiscrete, whole numbers of a small range | every value |
 | MultiBinary | every bit; each plane anywhere |
-| bytes | every value of every byte |
+| bytes | every value of every byte; none of more than 16,384 |
 | small whole numbers on a grid | each value anywhere, and in each cell |
 | numbers | bins by the quantiles of the first steps, and records beyond them |
 | pictures | the brightness of 8 × 8 cells; none where numbers in `info` are named |
@@ -39,10 +39,10 @@ from protogoal.goals.derived.grids import GridValues
 from protogoal.goals.derived.minigrid import DIRECTIONS, MiniGridMap, MiniGridView
 from protogoal.goals.derived.nethack import STATUS, UNTOLD, NetHackMap
 from protogoal.goals.derived.numbers import Numbers
-from protogoal.goals.derived.pictures import SIDE, PictureCells, channel_axis, plane_axis
+from protogoal.goals.derived.pictures import SIDE, PictureCells, channel_axis, picture_sides, plane_axis
 from protogoal.goals.derived.together import Derived, Moments
 from protogoal.goals.derived.values import EveryBit, EveryValue
-from protogoal.goals.spaces import BagOfWords, ProtoGoalSpace
+from protogoal.goals.spaces import MOST_BITS, BagOfWords, ProtoGoalSpace
 
 MOST_NUMBERS = 128
 """Numbers of one part that have goals of their own; of more, those that change most often."""
@@ -52,6 +52,9 @@ MOST_VALUES = 32
 
 MOST_LISTED = 2**20
 """Of values of Discrete or MultiDiscrete there are no goals where they are more than this."""
+
+MOST_BYTES = 16_384
+"""Bytes of one part that have goals one by one; of more none has."""
 
 MOST_WORDS = 1_000
 
@@ -79,6 +82,7 @@ def derive(env: gymnasium.Env[Any, Any], others: Sequence[ProtoGoalSpace] = (), 
             made[name] = make(first)
         except _None as reason:
             left_out[name] = str(reason)
+    left_out |= _too_many(made)
     made |= {f"your own {i + 1}" if len(others) > 1 else "your own": space for i, space in enumerate(others)}
     if not made:
         reasons = "; ".join(f"{name} ({why})" for name, why in left_out.items()) or "it observes nothing"
@@ -93,6 +97,15 @@ def beside(space: ProtoGoalSpace, env: gymnasium.Env[Any, Any], who: Any = None)
     measured = {name: part for name, part in named.items() if name != INFO and kind_of(part) == "numbers"}
     moments = _moments(named, _first_steps(env, measured, who))
     return Derivation(Derived([space], moments) if moments else space, {"your own": space}, left_out_of(env))
+
+
+def _too_many(made: dict[str, ProtoGoalSpace]) -> dict[str, str]:
+    """Takes out the largest parts until the goals of all together are few enough; and why."""
+    taken: dict[str, str] = {}
+    while sum(space.size for space in made.values()) > MOST_BITS:
+        name = max(made, key=lambda part: made[part].size)
+        taken[name] = f"has {made.pop(name).size:,} proto-goals; all parts together may have {MOST_BITS:,}"
+    return taken
 
 
 class _None(Exception):
@@ -135,9 +148,9 @@ def _maker(env: gymnasium.Env[Any, Any], name: str, part: Any) -> Maker:
     kind = kind_of(part)
     if kind == "picture" and INFO in parts_of(env.observation_space):  # whoever names numbers says what matters
         return _nothing("the network reads it; goals are those of info")
-    if known.is_nethack(env) and name in (*nethack.PARTS, CROP, "inv_glyphs"):
-        return _nethack(name, part)
-    if known.is_minigrid(env) and kind == "grid" and len(part.shape) == 3:
+    if nethack.is_nethack(env) and nethack.AXES.get(name) == len(part.shape or ()):
+        return _nethack(name, part, parts_of(env.observation_space))
+    if kind == "grid" and known.shows_things(env, part):
         return lambda first: (MiniGridMap if known.sees_all(env) else MiniGridView)(part.shape[0], part.shape[1], key)
     if known.is_minigrid(env) and name == WAY:
         counted = enumerate(WAY_LEVELS.items())
@@ -149,13 +162,15 @@ def _maker(env: gymnasium.Env[Any, Any], name: str, part: Any) -> Maker:
     if kind in ("binary", "planes"):
         bit = name if name != WHOLE else "plane" if len(part.shape) == 3 else "bit"
         return lambda first: EveryBit(bit, part.shape, key, plane_axis(part.shape), known.plane_names(env))
+    if kind == "bytes" and part.shape[0] > MOST_BYTES:
+        return _nothing(f"has {part.shape[0]:,} bytes, too many to list; --space or --info name goals instead")
     if kind == "bytes":
         words = [f"byte {i}" if name == WHOLE else f"{name} {i}" for i in range(part.shape[0])]
         return lambda first: EveryValue(words, [256] * part.shape[0], key=key)
     if kind == "grid":
-        return lambda first: _grid(word, part, key)
+        return lambda first: _grid(word, part, key, known.value_names(env, name, part))
     if kind == "picture":
-        sides = part.shape if len(part.shape) == 2 else tuple(np.delete(part.shape, channel_axis(part.shape)))
+        sides = picture_sides(part.shape)
         return lambda first: PictureCells("picture" if name == WHOLE else name, min(SIDE, sides[0]), min(SIDE, sides[1]), key)
     if kind == "text":
         return lambda first: _words(name, first, key)
@@ -187,10 +202,10 @@ def _values(env: gymnasium.Env[Any, Any], word: str, part: Any, key: str | None)
                       key=key)
 
 
-def _grid(word: str, part: Any, key: str | None) -> ProtoGoalSpace:
+def _grid(word: str, part: Any, key: str | None, called: Sequence[str] = ()) -> ProtoGoalSpace:
     if len(part.shape) == 2:
         low = int(part.low.min())
-        return GridValues(word, part.shape[0], part.shape[1], [low], [int(part.high.max()) - low + 1], key=key)
+        return GridValues(word, part.shape[0], part.shape[1], [low], [int(part.high.max()) - low + 1], key=key, called=called)
     axis = channel_axis(part.shape)
     lows, sizes = channel_ranges(part)
     rows, columns = (int(n) for n in np.delete(part.shape, axis))
@@ -217,15 +232,19 @@ def liveliest(seen: np.ndarray, most: int) -> list[int]:
     return sorted(np.argsort(-changes, kind="stable")[:most].tolist())
 
 
-def _nethack(name: str, part: Any) -> Maker:
-    if name == "glyphs":
+def _nethack(name: str, part: Any, named: Mapping[str, Any]) -> Maker:
+    told_of = nethack.map_of(named)
+    if name == told_of:
         kinds, table = nethack.glyph_kinds()
-        return lambda first: NetHackMap(kinds, table, *part.shape)
+        has_status = "blstats" in named
+        rows, columns = nethack.WHOLE if name == CROP else part.shape
+        table = table if has_status or name == CROP else nethack.without_heroes(kinds, table)
+        return lambda first: NetHackMap(kinds, table, rows, columns, name, has_status)
     if name == "blstats":
         told = [i for i, word in enumerate(STATUS[: part.shape[0]]) if word not in UNTOLD]
         return lambda first: _numbers(STATUS, first.seen[name], part, name, told)
 
-    return _nothing("the network reads it; its goals are those of glyphs")
+    return _nothing(f"the network reads it; its goals are those of {told_of}" if told_of else "the network reads it")
 
 
 def _nothing(reason: str) -> Maker:

@@ -7,6 +7,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+from gymnasium import spaces
 
 from protogoal.envs import nethack
 from protogoal.envs.readable import wrappers
@@ -27,14 +28,17 @@ PARTS: dict[str, dict[str, str]] = {
 FULL_VIEWS = ("FullyObsWrapper", "SymbolicObsWrapper", "RGBImgObsWrapper")
 """Wrappers of MiniGrid that show the whole grid."""
 
+OTHER_VIEWS = ("SymbolicObsWrapper", "OneHotPartialObsWrapper", "RGBImgObsWrapper", "RGBImgPartialObsWrapper")
+"""Wrappers of MiniGrid whose numbers are not type, colour and state of a thing."""
+
 
 def is_minigrid(env: gymnasium.Env[Any, Any]) -> bool:
     return any(base.__module__.startswith("minigrid.") for base in type(env.unwrapped).__mro__)
 
 
-def is_nethack(env: gymnasium.Env[Any, Any]) -> bool:
-    named = getattr(env.observation_space, "spaces", {})
-    return isinstance(named, dict) and named.keys() >= nethack.PARTS
+def is_river(env: gymnasium.Env[Any, Any]) -> bool:
+    """protogoal's own river, whose cells are classes of things."""
+    return any(base.__module__ == "protogoal.envs.minihack.env" for base in type(env.unwrapped).__mro__)
 
 
 def sees_all(env: gymnasium.Env[Any, Any]) -> bool:
@@ -42,9 +46,15 @@ def sees_all(env: gymnasium.Env[Any, Any]) -> bool:
     return any(type(inner).__name__ in FULL_VIEWS for inner in wrappers(env))
 
 
+def shows_things(env: gymnasium.Env[Any, Any], part: Any) -> bool:
+    """Whether a part is a grid of MiniGrid's things: type, colour and state of each cell."""
+    is_grid = isinstance(part, spaces.Box) and len(part.shape) == 3 and part.shape[2] == 3 and np.issubdtype(part.dtype, np.integer)
+    return is_grid and is_minigrid(env) and not any(type(inner).__name__ in OTHER_VIEWS for inner in wrappers(env))
+
+
 def is_partial(env: gymnasium.Env[Any, Any]) -> bool:
     """Whether the observation is known to show only a part of the state: MiniGrid's view, NetHack's map."""
-    return (is_minigrid(env) and not sees_all(env)) or is_nethack(env)
+    return (is_minigrid(env) and not sees_all(env)) or nethack.is_nethack(env) or is_river(env)
 
 
 def part_name(env: gymnasium.Env[Any, Any], part: str) -> str:
@@ -62,6 +72,17 @@ def number_names(env: gymnasium.Env[Any, Any], word: str, part: Any) -> Sequence
 def part_places(word: str, shape: tuple[int, ...]) -> list[str]:
     """Names of the numbers of an array: "state[2,3]"."""
     return [f"{word}[{','.join(map(str, place))}]" for place in np.ndindex(*shape)] if np.prod(shape) > 1 else [word]
+
+
+def value_names(env: gymnasium.Env[Any, Any], name: str, part: Any) -> Sequence[str]:
+    """What the values of a grid without channels are called: classes of things in the river, characters of NetHack's map."""
+    if is_river(env) and name in ("map", "crop"):
+        from protogoal.envs.minihack.glyphs import CLASS_NAMES
+
+        return CLASS_NAMES
+    if nethack.is_nethack(env) and name in ("chars", "chars_crop") and (part.low.min(), part.high.max()) == (0, 255):
+        return [repr(chr(i)) for i in range(256)]
+    return ()
 
 
 def plane_names(env: gymnasium.Env[Any, Any]) -> list[str]:
@@ -84,5 +105,5 @@ def grid_width(env: gymnasium.Env[Any, Any], count: int) -> int:
 
 
 def is_taxi(env: gymnasium.Env[Any, Any]) -> bool:
-    """Gymnasium's Taxi, whose one number is the taxi's cell, the passenger's place and the destination."""
-    return type(env.unwrapped).__name__ == "TaxiEnv"
+    """Gymnasium's Taxi or the sparse one, whose one number is the taxi's cell, the passenger's place and the destination."""
+    return type(env.unwrapped).__name__ in ("TaxiEnv", "SparseTaxi")

@@ -1,22 +1,35 @@
 """NetHack's glyphs as kinds with names, for proto-goals; and what lies around the hero, for the network.
 
 The whole map is 21 × 79 cells of 5,976 glyphs. The network reads the 9 × 9 around the hero, as MiniHack's `glyphs_crop` has them;
-the map is for the proto-goals (`goals.derived.nethack`).
+the map is for the proto-goals (`goals.derived.nethack`). Environments that observe other parts of the game (`observation_keys`)
+are known by their classes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import cache
 from typing import Any
 
+import gymnasium
 import numpy as np
 
 PARTS = frozenset({"glyphs", "blstats"})
-"""Parts by which an observation is known to be NetHack's."""
+"""Parts by which an observation is known to be NetHack's, whoever gives it."""
 
-KEPT = frozenset({"glyphs", "glyphs_crop", "blstats", "message", "inv_glyphs"})
-"""Parts that are read; the others say the same again."""
+MAPS = ("glyphs", "glyphs_crop")
 
+AXES = {"glyphs": 2, "glyphs_crop": 2, "blstats": 1, "inv_glyphs": 1}
+"""Parts that are told in words, and how many axes they have where no wrapper has changed them."""
+
+PICTURES = frozenset(f"{name}{crop}" for name in ("chars", "colors", "specials", "pixel") for crop in ("", "_crop"))
+"""The map again, in characters, colours or pixels; read where there are no glyphs."""
+
+SCREENS = frozenset({"inv_strs", "inv_letters", "inv_oclasses", "screen_descriptions", "screen_descriptions_crop", "tty_chars",
+                     "tty_chars_crop", "tty_colors", "tty_colors_crop", "tty_cursor", "misc", "internal", "program_state"})
+"""Text of a screen as bytes, and the game's own book-keeping; never read."""
+
+WHOLE = 21, 79
 CROP = 9
 NO_GLYPH = 5976
 
@@ -31,6 +44,39 @@ _DUNGEON = {
     "statue trap": (60,), "magic trap": (61,), "anti-magic field": (62,), "polymorph trap": (63,), "vibrating square": (64,),
 }
 """NetHack's map symbols (rm.h, "cmap") by what they stand for; floor, darkness and effects are nothing."""
+
+
+def is_nethack(env: gymnasium.Env[Any, Any]) -> bool:
+    """Whether an environment is NetHack's: by its class, or by the parts that it observes."""
+    is_ours = any(base.__module__.partition(".")[0] in ("nle", "minihack") for base in type(env.unwrapped).__mro__)
+    named = getattr(env.observation_space, "spaces", {})
+    return is_ours or (isinstance(named, dict) and set(named) >= PARTS)
+
+
+def reason_against(part: str, parts: Collection[str]) -> str | None:
+    """Why a part of NetHack is not read, beside these others; None where it is, or is none of NetHack's."""
+    if part in PICTURES | SCREENS and set(parts) >= PARTS:
+        return "says what other parts say"
+    if part in PICTURES and set(MAPS) & set(parts):
+        return "says what the glyphs say"
+    return "is a screen or book-keeping of NetHack; glyphs, glyphs_crop, blstats, message and inv_glyphs are read" \
+        if part in SCREENS else None
+
+
+def map_of(parts: Collection[str]) -> str:
+    """The part of which the goals are made that name things; "" where there is none."""
+    return next((name for name in MAPS if name in parts and (name != "glyphs" or "blstats" in parts or MAPS[1] not in parts)), "")
+
+
+HEROES = ("archeologist", "barbarian", "caveman", "cavewoman", "healer", "knight", "monk", "priest", "priestess", "ranger", "rogue",
+          "samurai", "tourist", "valkyrie", "wizard")
+"""Kinds that a human hero looks like."""
+
+
+def without_heroes(kinds: tuple[str, ...], table: np.ndarray) -> np.ndarray:
+    """The table for maps on which nobody says which of the figures is the hero."""
+    heroes = [i for i, kind in enumerate(kinds) if kind in HEROES]
+    return np.where(np.isin(table, heroes), -1, table)
 
 
 @cache

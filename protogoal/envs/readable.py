@@ -54,7 +54,7 @@ def readable(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
     """The environment with an observation that can be read; a ValueError where nothing of it can."""
     whole = env.observation_space
     flat = parts_of(whole)
-    is_nethack = flat.keys() >= nethack.PARTS
+    is_nethack = nethack.is_nethack(env)
     if INFO in flat:
         raise ValueError(f"no part of an observation may be called {INFO!r}; the numbers of info are")
     if not is_nethack and all(isinstance(name, str) and reason_against(part) is None for name, part in flat.items()):
@@ -62,20 +62,24 @@ def readable(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
     paths: dict[str, Path] = {}
     parts: dict[str, spaces.Space[Any]] = {}
     left_out: dict[str, str] = {}
-    for path, part in leaves(whole):
-        name = "/".join(f"part {key}" if isinstance(key, int) else str(key) for key in path) or WHOLE
-        is_message = is_nethack and name == "message"
+    for name, (path, part) in named_leaves(whole).items():
+        is_message = is_nethack and name == "message" and isinstance(part, spaces.Box) and len(part.shape) == 1
         read = _text(part.shape[0]) if is_message and part.shape else as_text(part)
-        why = "says what other parts say" if is_nethack and name not in nethack.KEPT else reason_against(read)
+        why = (nethack.reason_against(name, flat) if is_nethack else None) or reason_against(read)
         if why is None:
             paths[name], parts[name] = path, read
         else:
             left_out[name] = why
-    if is_nethack and CROP not in parts:
+    if CROP not in parts and is_whole_map(flat):
         paths[CROP], parts[CROP] = (), spaces.Box(0, nethack.NO_GLYPH, (nethack.CROP, nethack.CROP), np.int16)
     if not parts:
         raise ValueError("nothing of the observation can be read: " + "; ".join(f"{name} {why}" for name, why in left_out.items()))
     return Readable(env, paths, parts, left_out)
+
+
+def is_whole_map(flat: Mapping[str, Any]) -> bool:
+    """Whether NetHack's map and the hero's place are there, of which what lies around the hero can be cut."""
+    return flat.keys() >= nethack.PARTS and [len(flat[name].shape or ()) for name in ("glyphs", "blstats")] == [2, 1]
 
 
 def hidden_in(space: spaces.Space[Any]) -> tuple[str, ...]:
@@ -103,6 +107,17 @@ def leaves(space: spaces.Space[Any], path: Path = ()) -> Iterator[tuple[Path, sp
             yield from leaves(part, (*path, i))
     else:
         yield path, space
+
+
+def named_leaves(space: spaces.Space[Any]) -> dict[str, tuple[Path, spaces.Space[Any]]]:
+    """The parts by name, each with what leads to it; where two would have one name, the deeper has primes: "a/b", "a/b'"."""
+    found: dict[str, tuple[Path, spaces.Space[Any]]] = {}
+    for path, part in sorted(leaves(space), key=lambda leaf: len(leaf[0])):
+        name = "/".join(f"part {key}" if isinstance(key, int) else str(key) for key in path) or WHOLE
+        while name in found:
+            name += "'"
+        found[name] = path, part
+    return found
 
 
 def follow(paths: Mapping[str, Path], observation: Any, parts: Mapping[str, spaces.Space[Any]]) -> dict[str, Any]:

@@ -4,7 +4,7 @@
     MultiBinary, 0/1 Box [C, H, W]   planes                    "planes"; a bool Box too, and [H, H, C]
     grids of small whole numbers     a value a cell            "characters"; with channels "grid"
     bytes [D]                        bits and numbers          "bytes"
-    pictures                         at most 64 × 64           "picture"
+    pictures, stacks of them         at most 64 × 64           "picture"
     Text                             hashed words              "active"
     all other numbers                asinh((x − mean) / std)   "vector"
 
@@ -23,7 +23,7 @@ import numpy as np
 from gymnasium import spaces
 
 from protogoal.envs.vector import PAD, ArraySpec
-from protogoal.goals.derived.pictures import as_channels, channel_axis, plane_axis, shrunk
+from protogoal.goals.derived.pictures import as_channels, channel_axis, picture_sides, plane_axis, shrunk
 
 MOST_CHARACTERS = 8_192
 """A grid of whole numbers with more values than this is taken as a vector, not as characters."""
@@ -40,7 +40,10 @@ SMALLEST_PICTURE = 32
 """Rows and columns from which on bytes are a picture and not a grid of values."""
 
 LARGEST_SIDE = 64
-"""Pictures that are larger are made smaller; those that are also coloured become grey."""
+"""Pictures that are larger are made smaller; those that are also coloured become grey, each of a stack by itself."""
+
+MOST_COLOURS = 4
+"""Channels of one frame in a stack of coloured ones."""
 
 MOST_WORDS = 48
 """Words of a text that are read."""
@@ -82,15 +85,19 @@ def kind_of(space: spaces.Space) -> Kind:
 
 
 def is_picture(space: spaces.Box) -> bool:
-    """Bytes, or fractions of 1, [H, W], [H, W, C] or [C, H, W] with up to four channels, and too large for a grid of values."""
-    if len(space.shape) not in (2, 3):
+    """Bytes, or fractions of 1, too large for a grid of values: [H, W], [H, W, C], [C, H, W], or frames of colours [T, …].
+
+    Fractions with more than four channels are numbers while there are few enough of them.
+    """
+    if len(space.shape) not in (2, 3, 4) or min(picture_sides(space.shape)) < SMALLEST_PICTURE:
         return False
-    sides = space.shape if len(space.shape) == 2 else _without(space.shape, channel_axis(space.shape))
-    if len(space.shape) == 3 and space.shape[channel_axis(space.shape)] > 4:
+    if len(space.shape) == 4 and space.shape[1 + channel_axis(space.shape[1:])] > MOST_COLOURS:
         return False
     is_bytes = space.dtype == np.uint8 and space.high.max() == 255
     is_shares = np.issubdtype(space.dtype, np.floating) and space.low.min() >= 0 and space.high.max() <= 1
-    return bool(is_bytes or is_shares) and min(sides) >= SMALLEST_PICTURE
+    channels = int(np.prod(space.shape)) // int(np.prod(picture_sides(space.shape)))
+    is_vector = channels > MOST_COLOURS and np.prod(space.shape) <= LONGEST_VECTOR
+    return bool(is_bytes or (is_shares and not is_vector))
 
 
 def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
@@ -169,18 +176,16 @@ def channel_ranges(space: spaces.Box) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _picture(space: spaces.Box) -> tuple[ArraySpec, Reader]:
-    channels, height, width = as_channels(np.zeros((1, *space.shape), space.dtype)).shape[1:]
+    height, width = picture_sides(space.shape)
     factor = -(-max(height, width) // LARGEST_SIDE)
     rows, columns = height // factor, width // factor
-    is_grey = factor > 1 or channels == 1
+    is_grey = factor > 1
+    channels = as_channels(np.zeros((1, *space.shape), space.dtype), is_grey).shape[1]
 
     def read(array: np.ndarray) -> np.ndarray:
-        picture = as_channels(array)
-        if is_grey and channels > 1:
-            picture = picture.mean(1, dtype=np.float32, keepdims=True)
-        return shrunk(picture, rows, columns)
+        return shrunk(as_channels(array, is_grey), rows, columns)
 
-    return ArraySpec((1 if is_grey else channels, rows, columns), np.dtype(np.uint8), "picture"), read
+    return ArraySpec((channels, rows, columns), np.dtype(np.uint8), "picture"), read
 
 
 def _words(array: np.ndarray) -> np.ndarray:

@@ -42,9 +42,7 @@ ENTERED = (m.EMPTY, m.FLOOR, m.GOAL, m.LAVA)
 def forgets(env: gymnasium.Env[Any, Any]) -> bool:
     """Whether an environment shows MiniGrid's view as numbers."""
     named = parts_of(env.observation_space)
-    image = named.get("image")
-    return (isinstance(image, spaces.Box) and len(image.shape) == 3 and image.shape[-1] == 3 and WAY not in named
-            and known.is_minigrid(env) and not known.sees_all(env))
+    return WAY not in named and known.shows_things(env, named.get("image")) and not known.sees_all(env)
 
 
 class Reckoning:

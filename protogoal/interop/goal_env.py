@@ -22,6 +22,7 @@ are drawn ∝ 1/√N from the plausible ones that the transition attained (paper
 
 from __future__ import annotations
 
+import warnings
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -32,6 +33,10 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from protogoal.envs.actions import flat_actions
+from protogoal.envs.derive import derive
+from protogoal.envs.readable import Path, as_text, follow, named_leaves, readable
+from protogoal.envs.way import Way, forgets
 from protogoal.goals.evaluator import PGESettings, ProtoGoalEvaluator
 from protogoal.goals.selection import select
 from protogoal.goals.spaces import ProtoGoalSpace
@@ -45,7 +50,7 @@ MOST_REWARD = 256.0
 """Rewards of the task must stay below this in size, so that ON · reward is told apart from the 1 of a goal."""
 OBSERVED = 256  # transitions counted at once
 FLAT = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
-"""Parts of a dictionary observation that an agent sees, flattened into one vector; others (text) reach the proto-goals alone."""
+"""Parts of an observation that an agent sees, flattened into one vector; others (text) reach the proto-goals alone."""
 
 GoalValues = Callable[[dict[str, NDArray[Any]]], NDArray[Any]]
 """V(observations) → [n]: a batch in the wrapper's own format, each row with its desired goal, to the values of the rows."""
@@ -56,7 +61,8 @@ class GoalEnvSettings(Settings):
     """How the wrapper pursues goals and feeds the evaluator."""
 
     pursuit_limit: int = ranged(50, 1)
-    """Steps after which a pursuit is given up (truncated); pursuits of the task last to the end of the episode."""
+    """Most steps of a pursuit, which is then given up (truncated), sooner where the goal has a limit of its own; pursuits of the
+    task last to the end of the episode."""
     refresh_every: int = ranged(1_000, 1)
     """Steps between two refreshes of the goal set."""
     trials: float = ranged(0.1, 0.0, 1.0)
@@ -72,8 +78,9 @@ class GoalEnvSettings(Settings):
 class ProtoGoalEnv(gymnasium.Env[dict[str, Any], Any]):
     """`env` with goals of its own; see the module for the format of achieved and desired goals.
 
-    `space` turns transitions of `env` into bits. A dictionary observation reaches it whole; the agent sees it as one vector, as
-    libraries take no dictionary within a dictionary. `evaluator` may be shared by several wrappers of one process (a
+    `space` turns transitions of `env` into bits. A dictionary observation reaches it whole; the agent sees it as one vector, nested
+    parts too, as libraries take no dictionary within a dictionary. Several actions at once become their combinations, as
+    `protogoal train` has them. `evaluator` may be shared by several wrappers of one process (a
     `DummyVecEnv`); by default each makes its own from `pge`. `values`, settable later, is V(s, g) for the choice of goals by
     local reachability; without it the first of the candidates is taken, which is novelty alone.
 
@@ -92,8 +99,8 @@ class ProtoGoalEnv(gymnasium.Env[dict[str, Any], Any]):
         values: GoalValues | None = None,
         seed: int = 0,
     ):
-        if not isinstance(env.action_space, spaces.Discrete):
-            raise ValueError(f"the action space must be Discrete; got {env.action_space}")
+        env = flat_actions(env)
+        assert isinstance(env.action_space, spaces.Discrete)
         if evaluator is not None and (evaluator.num_bits != space.size or pge is not None):
             raise ValueError(f"a shared evaluator brings its own settings and must have this space's {space.size} bits")
         self.env = env
@@ -105,15 +112,15 @@ class ProtoGoalEnv(gymnasium.Env[dict[str, Any], Any]):
         self._first_action = int(env.action_space.start)
         self.metadata, self.render_mode, self.spec = env.metadata, env.render_mode, None
         vector = spaces.Box(-0.25, 1.25, (space.size + 2,), np.float32)
-        self._shown = _shown(env.observation_space)
-        seen = env.observation_space if self._shown is None else spaces.flatten_space(self._shown)
+        self._whole = env.observation_space
+        self._paths, self._shown = _shown(self._whole)
+        seen = self._whole if self._shown is None else spaces.flatten_space(self._shown)
         self.observation_space = spaces.Dict({"observation": seen, "achieved_goal": vector, "desired_goal": vector})
         self.goal = TASK
         self.np_random = np.random.default_rng(np.random.SeedSequence(seed).spawn(1)[0])
         self._by_values = self.evaluator.settings.pruning == "values"
-        self._part = self._shown or env.observation_space  # of an observation, which is kept as a vector
-        if not isinstance(spaces.flatten_space(self._part), spaces.Box):
-            raise ValueError(f"the observation space must flatten into a vector; got {type(self._part).__name__}")
+        if self._shown is None and not isinstance(spaces.flatten_space(self._whole), spaces.Box):
+            raise ValueError(f"the observation space must flatten into a vector; got {type(self._whole).__name__}")
         self._replay: deque[tuple[Any, ...]] = deque(maxlen=self.settings.replay_size)  # the fields of a `TransitionBatch`
         self._seen: list[tuple[Any, ...]] = []  # bits before, action, bits, reward, is a trial, is the first of an episode
         self._steps = self._episode_steps = 0
@@ -121,6 +128,7 @@ class ProtoGoalEnv(gymnasium.Env[dict[str, Any], Any]):
         self._over = True  # the inner episode
         self._pursuing = False
         self._pursuit_length = 0
+        self._limit = self.settings.pursuit_limit
         self._observation: Any = None
         self._bits = np.zeros(space.size, np.bool_)
         self._achieved = np.zeros(space.size + 2, np.float32)
@@ -145,6 +153,7 @@ class ProtoGoalEnv(gymnasium.Env[dict[str, Any], Any]):
         if goal is not None and goal != TASK:
             self.evaluator.table.members(goal)  # raises for an unknown id
         self.goal = self._choose() if goal is None else int(goal)
+        self._limit = self._limit_of(self.goal)
         self._pursuing, self._pursuit_length, self._is_paid = True, 0, False
         return self._state(), info | {"goal": self.goal}
 
@@ -169,7 +178,7 @@ class ProtoGoalEnv(gymnasium.Env[dict[str, Any], Any]):
         self._over = bool(terminated or truncated)
 
         attained = self._attained()
-        given_up = self.goal != TASK and self._pursuit_length >= self.settings.pursuit_limit
+        given_up = self.goal != TASK and self._pursuit_length >= self._limit
         state = self._state()  # the goal of this pursuit: what is chosen next must not be bootstrapped from
         info = {**info, "action": action, "goal": self.goal, "attained": attained,
                 "is_success": attained or (self.goal == TASK and reward > 0), "task_reward": reward,
@@ -241,6 +250,12 @@ class ProtoGoalEnv(gymnasium.Env[dict[str, Any], Any]):
 
         return int(select(goals, values, self._bits[None], self.np_random)[0])
 
+    def _limit_of(self, goal: int) -> int:
+        """Steps of a pursuit: the goal's own limit, which follows from its successes, and no more than the settings allow."""
+        goals, most = self.evaluator.goal_set, self.settings.pursuit_limit
+        own = goals.limit[goals.ids == goal]
+        return min(int(own[0]), most) if len(own) and own[0] > 0 else most
+
     def _hindsight(self, bits_before: NDArray[np.bool_]) -> int:
         """The goal to learn from this step in hindsight: plausible, attained, if possible just now; ∝ 1/√N."""
         if self.np_random.random() < self.settings.task_hindsight:
@@ -264,7 +279,7 @@ class ProtoGoalEnv(gymnasium.Env[dict[str, Any], Any]):
     ) -> None:
         self._steps += 1
         if self._by_values:
-            self._replay.append((_flat(self._part, before), action, _flat(self._part, self._observation), terminated, self._bits))
+            self._replay.append((self._vector(before), action, self._vector(self._observation), terminated, self._bits))
         self._seen.append((bits_before, action, self._bits, reward, is_trial, self._episode_steps == 0))
         self._episode_steps += 1
         if len(self._seen) >= OBSERVED:
@@ -281,7 +296,15 @@ class ProtoGoalEnv(gymnasium.Env[dict[str, Any], Any]):
     # --- format ---------------------------------------------------------------------------------------------------
 
     def _bits_of(self, s: Any, a: Any, s_next: Any) -> NDArray[np.bool_]:
-        return self.space.bits(_stack([s]), None if a is None else np.array([a]), _stack([s_next]))[0]
+        s, s_next = (_batch(self._whole, observation) for observation in (s, s_next))
+        return self.space.bits(s, None if a is None else np.array([a]), s_next)[0]
+
+    def _vector(self, observation: Any) -> NDArray[Any]:
+        """An observation as one vector, of what is shown."""
+        shown: spaces.Space[Any] = self._whole
+        if self._shown is not None:
+            shown, observation = self._shown, follow(self._paths, observation, self._shown.spaces)
+        return np.asarray(spaces.flatten(shown, observation))
 
     def _attained(self) -> bool:
         return self.goal != TASK and bool(self._bits[list(self.evaluator.table.members(self.goal))].all())
@@ -298,32 +321,49 @@ class ProtoGoalEnv(gymnasium.Env[dict[str, Any], Any]):
         return vector
 
     def _state(self, goal: int | None = None) -> dict[str, Any]:
-        seen = self._observation if self._shown is None else _flat(self._shown, self._observation)
+        seen = self._observation if self._shown is None else self._vector(self._observation)
         return {"observation": seen, "achieved_goal": self._achieved.copy(),
                 "desired_goal": self.desired(self.goal if goal is None else goal)}
 
 
-def _shown(space: spaces.Space[Any]) -> spaces.Dict | None:
-    """What an agent sees of a dictionary observation: its parts but for text, as one vector; None where it is no dictionary."""
-    if not isinstance(space, spaces.Dict):
-        return None
-    parts = {name: part for name, part in space.spaces.items() if type(part) in FLAT}
-    if not parts:
-        raise ValueError(f"the observation has no part that can be seen: {', '.join(space.spaces)}; allowed are "
+def _shown(space: spaces.Space[Any]) -> tuple[dict[str, Path], spaces.Dict | None]:
+    """What an agent sees of an observation of several parts, and what leads to it; None where there is one part alone.
+
+    Text is for the proto-goals; a warning names what else is not shown.
+    """
+    if not isinstance(space, (spaces.Dict, spaces.Tuple)):
+        return {}, None
+    found = {name: (path, as_text(part)) for name, (path, part) in named_leaves(space).items()}
+    shown: dict[str, spaces.Space[Any]] = {name: part for name, (_, part) in found.items() if isinstance(part, FLAT)}
+    if not shown:
+        raise ValueError(f"the observation has no part that can be seen: {', '.join(found)}; allowed are "
                          f"{', '.join(kind.__name__ for kind in FLAT)}")
-    return spaces.Dict(parts)
+    unseen = [f"{name} ({type(part).__name__})" for name, (_, part) in found.items()
+              if name not in shown and not isinstance(part, spaces.Text)]
+    if unseen:
+        allowed = ", ".join(kind.__name__ for kind in FLAT)
+        warnings.warn(f"the agent does not see {', '.join(unseen)}; it sees {allowed}", stacklevel=4)
+    return {name: found[name][0] for name in shown}, spaces.Dict(shown)
 
 
-def _flat(space: spaces.Space[Any], observation: Any) -> NDArray[Any]:
-    """An observation as a vector; of a dictionary the parts that the space has."""
-    seen = {name: observation[name] for name in space.spaces} if isinstance(space, spaces.Dict) else observation
-    return np.asarray(spaces.flatten(space, seen))
-
-
-def make_goal_env(env: gymnasium.Env[Any, Any], space: ProtoGoalSpace, pge: PGESettings | None = None,
+def make_goal_env(env: gymnasium.Env[Any, Any], space: ProtoGoalSpace | None = None, pge: PGESettings | None = None,
                   settings: GoalEnvSettings | None = None, **more: Any) -> ProtoGoalEnv:
-    """A goal environment of `env` with the proto-goals of `space`; see `ProtoGoalEnv`."""
+    """A goal environment of `env` with the proto-goals of `space`, or with those that follow from what it observes."""
+    if space is None:
+        env = flat_actions(env)
+        env = readable(Way(env) if forgets(env) else env)
+        space = derive(env).space
     return ProtoGoalEnv(env, space, pge, settings, **more)
+
+
+def _batch(space: spaces.Space[Any], observation: Any) -> Any:
+    """One observation with a batch axis in front of every array; texts are a list."""
+    if isinstance(space, spaces.Dict):
+        return {key: _batch(space[key], part) if key in space.spaces else _stack([part]) for key, part in observation.items()}
+    if isinstance(space, spaces.Tuple):
+        return tuple(_batch(one, part) for one, part in zip(space.spaces, observation, strict=True))
+    is_known = isinstance(space, (*FLAT, spaces.Text))
+    return _stack([observation]) if is_known or isinstance(observation, (str, bytes)) else [observation]
 
 
 def _compare(

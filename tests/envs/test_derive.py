@@ -20,7 +20,8 @@ from protogoal.envs.failure import failure
 from protogoal.envs.packages import registering_packages
 from protogoal.envs.readable import readable
 from protogoal.envs.readers import reader
-from protogoal.envs.user_envs import EnvReference, own_batch, reference, space_of
+from protogoal.envs.user_envs import EnvReference, own_batch, reference, shows_a_part, space_of
+from protogoal.goals.derived.nethack import NetHackMap
 from protogoal.goals.derived.numbers import Numbers
 
 
@@ -629,3 +630,80 @@ def test_a_number_without_bins_has_no_name_with_infinity():
     assert names[0] == "strength, bin 1 (not possible)"
     assert names[8].startswith("depth < ")
     assert names[15].startswith("depth ≥ ")
+
+
+ROOM = "MiniHack-Room-5x5-v0?observation_keys="
+
+
+@pytest.mark.parametrize(("keys", "told", "read"), [
+    ('["glyphs_crop","message"]', "stairs down in sight", {"glyphs_crop", "message"}),
+    ('["glyphs_crop","blstats"]', "at (9,36)", {"glyphs_crop", "blstats"}),
+    ('["glyphs","inv_strs"]', "stairs down in sight", {"glyphs"}),
+    ('["chars_crop","message","tty_chars"]', "chars_crop: '>' present", {"chars_crop", "message"}),
+])
+def test_nethack_is_told_in_words_whatever_of_it_is_observed(keys, told, read):
+    pytest.importorskip("minihack")
+    made = space_of(ROOM + keys)
+    batch = own_batch(ROOM + keys, "", 1, shared=made.space)
+    _, active = batch.reset(seed=0)
+    names = [made.space.name(int(i)) for i in active[0] if i >= 0]
+    assert told in names
+    assert any(name.startswith("word: ") for name in names) == ("message" in read)
+    assert set(batch.observation_spec) == read
+    assert {why.partition(";")[0] for why in made.left_out.values()} <= {"is a screen or book-keeping of NetHack"}
+    assert shows_a_part(ROOM + keys)
+    batch.close()
+
+
+def test_what_lies_around_nethacks_hero_has_the_hero_in_the_middle_and_nothing_off_the_map():
+    kinds, table = ("giant ant", "hero", "wall"), np.array([0, 1, 2, -1])
+    crop = np.full((1, 5, 5), 3)
+    crop[0, :2], crop[0, 2, 2], crop[0, 3, 2] = 0, 1, 2  # two rows are off the map
+    space = NetHackMap(kinds, table, 21, 79, "glyphs_crop", has_status=False)
+    assert names_on(space, {"glyphs_crop": crop}) == ["wall in sight", "wall beside"]
+    crop[0, 4, 4] = 0
+    assert "giant ant in sight" in names_on(space, {"glyphs_crop": crop})
+
+
+def test_the_river_by_its_id_shows_a_part_and_tells_its_cells_in_words():
+    pytest.importorskip("minihack")
+    made = space_of("protogoal/MiniHackRiver-v0")
+    names = {made.space.name(i) for i in range(made.space.size)}
+    assert {"map: water present", "crop: boulder at (4,5)", "map: monster u present"} <= names
+    assert shows_a_part("protogoal/MiniHackRiver-v0")
+
+
+@pytest.mark.parametrize(("wrapper", "way"), [("SymbolicObsWrapper", False), ("OneHotPartialObsWrapper", False),
+                                              ("RGBImgPartialObsWrapper", False), ("ViewSizeWrapper", True)])
+def test_only_minigrids_own_numbers_are_told_as_its_things(wrapper, way):
+    wrappers = pytest.importorskip("minigrid.wrappers")
+    made = reference(lambda: getattr(wrappers, wrapper)(gymnasium.make("MiniGrid-Empty-5x5-v0")), must_last=False)
+    told = space_of(made)
+    names = {told.space.name(i) for i in range(told.space.size)}
+    assert any("red locked door" in name for name in names) == way
+    assert ("way" in told.parts) == way
+
+
+def test_the_sparse_taxi_is_told_as_the_other_is():
+    for env in ("Taxi-v3", "protogoal/SparseTaxi-v0"):
+        told = space_of(env).space
+        assert [told.name(0), told.size] == ["taxi at (0,0)", 34]
+
+
+def test_a_part_of_very_many_bytes_has_no_goals_and_the_others_keep_theirs():
+    made = derived(spaces.Dict({"screen": spaces.Box(0, 255, (100_800,), np.uint8), "room": spaces.Discrete(2)}))
+    assert list(made.parts) == ["room"]
+    assert made.left_out["screen"].startswith("has 100,800 bytes, too many to list")
+    with pytest.raises(ValueError, match=r"observation \(has 100,800 bytes, too many to list; .*--space"):
+        derived(spaces.Box(0, 255, (100_800,), np.uint8))
+
+
+def test_where_all_parts_have_too_many_goals_together_the_largest_are_left_out():
+    made = derived(spaces.Dict({str(n): spaces.Box(0, 255, (n,), np.uint8) for n in (15_000, 15_500, 16_000)}))
+    assert set(made.parts) == {"15000", "15500"}
+    assert made.left_out["16000"] == "has 4,096,000 proto-goals; all parts together may have 10,000,000"
+
+
+def test_parts_of_one_name_stay_apart():
+    made = derived(spaces.Dict({"a/b": spaces.Discrete(3), "a": spaces.Dict({"b": spaces.Discrete(2)})}))
+    assert {name: part.size for name, part in made.parts.items()} == {"a/b": 3, "a/b'": 2}

@@ -1,9 +1,11 @@
 """How the network sees the parts of an observation."""
 
 import numpy as np
+import pytest
 from gymnasium import spaces
 
-from protogoal.envs.readers import reader, shrunk
+from protogoal.envs.readers import kind_of, reader, shrunk
+from protogoal.goals.derived.pictures import PictureCells
 
 
 def test_the_channels_of_a_grid_have_ids_of_their_own():
@@ -51,3 +53,28 @@ def test_words_are_the_same_ids_wherever_they_stand():
     assert ids[0].tolist() == ids[1].tolist()
     assert (ids[0] >= 0).sum() == 3
     assert (ids[2] == -1).all()
+
+
+@pytest.mark.parametrize(("shape", "channels", "small"), [
+    ((4, 84, 84), 4, (42, 42)), ((84, 84, 4), 4, (42, 42)), ((8, 84, 84), 8, (42, 42)), ((2, 40, 40), 2, (40, 40)),
+    ((4, 84, 84, 3), 4, (42, 42)), ((4, 3, 84, 84), 4, (42, 42)), ((4, 84, 84, 1), 4, (42, 42)), ((2, 40, 40, 3), 6, (40, 40)),
+    ((84, 84, 3), 1, (42, 42)), ((64, 64, 3), 3, (64, 64)),
+])
+def test_frames_of_a_stack_stay_apart_and_only_colours_become_grey(shape, channels, small):
+    spec, read = reader("screen", spaces.Box(0, 255, shape, np.uint8))
+    assert (spec.kind, spec.shape) == ("picture", (channels, *small))
+    assert read(np.full((2, *shape), 9, np.uint8)).tolist() == np.full((2, channels, *small), 9).tolist()
+
+
+def test_the_last_frame_is_the_newest_and_has_the_goals():
+    space = PictureCells("picture")
+    for shape in ((4, 40, 40), (40, 40, 4), (4, 40, 40, 3), (4, 3, 40, 40)):
+        stack = np.zeros((1, *shape), np.uint8)
+        frames = np.moveaxis(stack, 3 if shape == (40, 40, 4) else 1, 1)
+        frames[:, -1] = 255
+        assert {space.name(int(i))[-6:] for i in space.active(None, None, stack)[0]} == {"7 of 7"}
+
+
+def test_fractions_with_many_channels_are_numbers_while_they_are_few():
+    assert kind_of(spaces.Box(0, 1, (16, 32, 32), np.float32)) == "numbers"
+    assert kind_of(spaces.Box(0, 1, (8, 84, 84), np.float32)) == "picture"

@@ -1,3 +1,4 @@
+import dataclasses
 import itertools
 
 import gymnasium
@@ -324,3 +325,69 @@ def test_a_reward_too_large_for_the_encoding_is_refused(env, monkeypatch):
     with pytest.raises(ValueError, match="smaller than 256"):
         env.step(1)
     assert ON * 256 < 0.5
+
+
+def test_without_a_space_the_proto_goals_follow_from_what_is_observed():
+    env = make_goal_env(gymnasium.make("FrozenLake-v1"), settings=QUICK)
+    assert env.space.size == 16
+    assert env.space.name(5) == "at (1,1)"
+    list(walk(env, 20))
+
+
+class Many(Corridor):
+    """Parts within parts, one of a space of one's own, and two actions at once."""
+
+    class Own(spaces.Box):
+        pass
+
+    observation_space = spaces.Dict({
+        "a": spaces.Tuple([spaces.Discrete(CELLS), spaces.Dict({"b": spaces.MultiBinary(2), "says": spaces.Text(9)})]),
+        "own": Own(-1.0, 1.0, (2,), np.float32)})
+    action_space = spaces.MultiDiscrete([2, 2])
+
+    def _seen(self, place):
+        return {"a": (int(place[0]), {"b": np.array([1, 0], np.int8), "says": "go"}), "own": np.zeros(2, np.float32)}
+
+    def reset(self, **more):
+        place, info = super().reset(**more)
+        return self._seen(place), info
+
+    def step(self, action):
+        place, *rest = super().step(action[1])
+        return self._seen(place), *rest
+
+
+@pytest.mark.parametrize("is_derived", [True, False])
+def test_parts_within_parts_are_shown_and_several_actions_are_their_combinations(is_derived):
+    class Cells(OneHotFactors):
+        def _active(self, s, a, s_next):
+            return super()._active(None, None, s_next["a"][0][:, None])
+
+    bits = Cells(corridor_space().factors)
+    env = make_goal_env(Many(), None if is_derived else bits, PGE, QUICK)
+    observation, _ = env.reset(seed=0)
+    assert env.action_space == spaces.Discrete(4)
+    assert observation["observation"].tolist() == [1, 0, 0, 0, 0, 0, 1, 0, 0, 0]
+    assert env.observation_space.contains(observation)
+    observation = env.step(3)[0]
+    assert observation["observation"][:2].tolist() == [0, 1]
+    assert any("1" in env.space.name(int(i)) for i in np.flatnonzero(observation["achieved_goal"][:-2]))
+
+
+def test_parts_that_an_agent_cannot_see_are_named_in_a_warning():
+    odd = Corridor()
+    odd.observation_space = spaces.Dict({"place": spaces.Discrete(2), "net": spaces.Graph(spaces.Box(0, 1, (2,)), None)})
+    with pytest.warns(UserWarning, match=r"the agent does not see net \(Graph\)"):
+        make_goal_env(odd, corridor_space())
+
+
+def test_a_pursuit_ends_with_the_goals_own_limit_and_no_later_than_the_settings_say():
+    env = ProtoGoalEnv(Corridor(), corridor_space(), PGE, dataclasses.replace(QUICK, trials=0.0))
+    list(walk(env, 150))
+    goals = env.evaluator.goal_set
+    far = int(goals.ids.max())
+    for own, expected in ((3, 3), (0, 8), (99, 8)):
+        env.evaluator.goal_set = dataclasses.replace(goals, limit=np.full(len(goals), own))
+        env.reset(options={"goal": far, "fresh": True})
+        steps = next(i for i in range(1, 20) if any(env.step(0)[2:4]))
+        assert steps == expected

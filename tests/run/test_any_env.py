@@ -29,7 +29,7 @@ ENVS = [
     ("MiniHack-Room-5x5-v0", "minihack", 600, "in sight"),
     ("ALE/Pong-v5?obs_type=ram", "ale_py", 600, "byte"),
     ("Crafter-v1?length=100", "crafter", 400, "picture"),
-    ("protogoal/SparseTaxi-v0", "", 1_000, "state"),
+    ("protogoal/SparseTaxi-v0", "", 1_000, "taxi at ("),
 ]
 
 

@@ -17,6 +17,15 @@ FIRST_OBJECT = 16  # + NetHack's object class, 0…17
 FIRST_MONSTER = 34  # + NetHack's monster class (the letter), 0…60
 NUM_CLASSES = 95
 
+CLASS_NAMES = (
+    "unseen", "beyond the map", "you", "floor", "water", "lava", "boulder", "stairs down", "stairs up", "wall", "feature", "trap",
+    "effect", "statue", "corpse", "unknown monster", "object", "strange object", "weapon", "armour", "ring", "amulet", "tool",
+    "food", "potion", "scroll", "spellbook", "wand", "coins", "gem", "rock", "iron ball", "chain", "venom", "monster",
+    *(f"monster {letter}" for letter in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ@"), "ghost", "golem", "demon",
+    "sea monster", "lizard", "worm's tail", "mimic",
+)
+"""What the classes are called."""
+
 # Class → NetHack's map symbols (rm.h, "cmap"), by number
 _SYMBOLS: dict[int, tuple[int, ...]] = {
     UNSEEN: (0,),

@@ -28,10 +28,12 @@ class GridValues(ProtoGoalSpace):
 
     lows, sizes   of each channel the least value and how many there are
     axis          where the channels are in [N, …]; None without
+    called        names of the values of a grid without channels; else they are told by their numbers
     """
 
     def __init__(self, word: str, rows: int, columns: int, lows: Sequence[int], sizes: Sequence[int], axis: int | None = None,
-                 key: str | None = None):
+                 key: str | None = None, called: Sequence[str] = ()):
+        self.called = tuple(called)
         self.word, self.rows, self.columns, self.axis = word, int(rows), int(columns), axis
         self._lows, self._sizes = np.asarray(lows, np.int64), np.asarray(sizes, np.int64)
         self._offsets = np.concatenate([[0], np.cumsum(self._sizes)])
@@ -73,6 +75,8 @@ class GridValues(ProtoGoalSpace):
 
     def value_name(self, channel: int, value: int) -> str:
         """A value in words."""
+        if self.called:
+            return f"{self.word}: {self.called[value - int(self._lows[0])]}"
         return f"{self.word} {channel} = {value}" if len(self._lows) > 1 else f"{self.word} {value}"
 
     def kind(self, i: int) -> str:
