@@ -136,8 +136,12 @@ def test_with_proto_goals_a_lock_opens_that_r2d2_never_does(seed):
 HINDSIGHT = replace(CONFIG.learner, relabel="novelty", hindsight_goals=15, unattained_goals=8)
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-def test_with_hindsight_a_longer_lock_opens_and_without_it_far_goals_are_hardly_ever_learned(seed):
-    assert opens(replace(CONFIG, seed=seed, learner=HINDSIGHT), 12, 40_000)
-    nothing = replace(HINDSIGHT, hindsight_goals=0, unattained_goals=0)
-    assert not opens(replace(CONFIG, seed=seed, learner=nothing), 12, 40_000)
+def test_with_hindsight_the_far_cells_of_a_lock_are_attained_more_than_twice_as_often():
+    def far(learner, seed):
+        """Attainments of the last five cells of thirteen."""
+        agent = train(replace(CONFIG, seed=seed, learner=learner), Lock(digits=12), 30_000)
+        return int(agent.evaluator.table.count[8:13].sum())
+
+    with_it, without = (sum(far(learner, seed) for seed in range(4))  # one seed alone may go either way
+                        for learner in (HINDSIGHT, replace(HINDSIGHT, hindsight_goals=0, unattained_goals=0)))
+    assert with_it > 2 * without
