@@ -97,6 +97,10 @@ def make_space(name: str, env: gymnasium.Env[Any, Any]) -> ProtoGoalSpace:
     space = call(_function(name) if is_local(name) else load(name), name, env)
     if not isinstance(space, ProtoGoalSpace):
         raise ValueError(f"{name} gave a {type(space).__name__}; it must give a ProtoGoalSpace")
+    for what in ("name", "kind"):  # of the first; a space that learns its words may not know others yet
+        word = call(getattr(space, what), f"{what}(0) of {name}", 0)
+        if not isinstance(word, str):
+            raise ValueError(f"{what}(0) of {name} gave a {type(word).__name__}; it must give a text")
     return space
 
 

@@ -13,6 +13,7 @@ from protogoal.domains.domain import make_batch_env
 from protogoal.domains.user_env import OwnSettings, own_environment
 from protogoal.envs import user_envs as own
 from protogoal.envs.user_envs import EnvReference, OwnDomain, announced_domains, make_space, own_batch
+from protogoal.goals.spaces import BagOfWords
 from protogoal.presets import announced_presets
 from protogoal.registry import AGENTS
 
@@ -34,6 +35,16 @@ def test_a_batch_is_made_from_two_names():
     np.testing.assert_array_equal(active[:, 0], [0, 0, 0])
     assert batch.step(np.ones(3, int)).active[:, 0].tolist() == [1, 1, 1]
     batch.close()
+
+
+def test_a_space_whose_names_are_no_text_is_refused_in_one_line(monkeypatch):
+    class Numbered(BagOfWords):
+        def name(self, i):
+            return i
+
+    monkeypatch.setattr(own, "load", lambda name: lambda env: Numbered(capacity=3))
+    with pytest.raises(ValueError, match=r"name\(0\) of a:b gave a int; it must give a text"):
+        make_space("a:b", None)
 
 
 def test_the_players_batch_shares_the_space():
