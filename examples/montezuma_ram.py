@@ -14,7 +14,8 @@ KNOWN = {3: "rooms", 42: "places across", 43: "heights", 58: "numbers of lives",
 
 def main(steps=330_000, run=None, **fields):
     agent = protogoal.train(ENV, steps=steps, run=run, **fields)
-    names = list(agent.goals(as_table=False)["name"])
+    goals = agent.goals(as_table=False)
+    names = [name for name, count in zip(goals["name"], goals["count"], strict=True) if count]  # turned on, not just there
     for byte, words in KNOWN.items():
         print(f"{sum(name.startswith(f'byte {byte} = ') for name in names)} new {words}")  # beside those of the start
     print(f"mean score: {agent.evaluate(5)['mean_return']:.0f}")

@@ -25,7 +25,7 @@ ALLOWED: dict[str, set[str]] = {
     "experiments": {"files", "registry", "settings", "goals", "envs", "tabular", "deep", "config", "domains", "presets", "agents",
                     "record", "run"},
     "api": {"config", "domains", "envs", "presets", "record", "run", "settings"},
-    "interop": {"goals", "settings"},
+    "interop": {"envs", "goals", "settings"},
     "benchmarking": set(),
     "cli": {"api", "registry", "domains", "presets", "run", "record", "experiments", "benchmarking", "envs"},
     "__init__": {"api", "goals", "interop", "record"},

@@ -175,7 +175,7 @@ class TakesNoSeed(Corridor):
         return super().reset()
 
 
-@bad(r"raised ValueError: not enough values to unpack \(expected 5, got 4\)")
+@bad(r"gave 4 values; reset must give \(observation, info\), step \(observation, reward, terminated, truncated, info\)")
 class OldStep(Corridor):
     def step(self, action):
         seen, reward, won, over, info = super().step(action)
