@@ -100,7 +100,7 @@ def make_space(name: str, env: gymnasium.Env[Any, Any]) -> ProtoGoalSpace:
     for what in ("name", "kind"):  # of the first; a space that learns its words may not know others yet
         word = call(getattr(space, what), f"{what}(0) of {name}", 0)
         if not isinstance(word, str):
-            raise ValueError(f"{what}(0) of {name} gave a {type(word).__name__}; it must give a text")
+            raise ValueError(f"{what}(0) of {name} gave a {type(word).__name__}; it must give text")
     return space
 
 

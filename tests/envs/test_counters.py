@@ -144,4 +144,6 @@ def test_a_space_that_cannot_be_asked_for_is_one_failure():
 def test_a_proto_goal_without_a_name_is_one_failure(capsys):
     space = reference(lambda env: Nameless(), must_last=False)
     assert main(["space", "--env", named(Told), "--space", space]) == 2
-    assert "name(0) of the proto-goals raised RuntimeError: no names" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "name(0) of here:" in told
+    assert "raised RuntimeError: no names" in told

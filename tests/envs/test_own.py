@@ -43,7 +43,7 @@ def test_a_space_whose_names_are_no_text_is_refused_in_one_line(monkeypatch):
             return i
 
     monkeypatch.setattr(own, "load", lambda name: lambda env: Numbered(capacity=3))
-    with pytest.raises(ValueError, match=r"name\(0\) of a:b gave a int; it must give a text"):
+    with pytest.raises(ValueError, match=r"name\(0\) of a:b gave a int; it must give text"):
         make_space("a:b", None)
 
 
